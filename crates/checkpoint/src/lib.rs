@@ -1,0 +1,1 @@
+//! Named tensors and training state on disk: checksummed, atomic, resumable.

@@ -1,0 +1,1 @@
+//! Sources to documents: reading, extraction, filters, deduplication and the ledger.

@@ -1,0 +1,1 @@
+//! Tasks, grading, baselines, red-team campaigns, intervals and gates.

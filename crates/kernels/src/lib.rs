@@ -1,0 +1,1 @@
+//! Numeric loops on slices: one operation a file, forward and backward together.

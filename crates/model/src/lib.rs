@@ -1,0 +1,1 @@
+//! The transformer: configuration, forward and backward, generation, scoring, Hugging Face export.

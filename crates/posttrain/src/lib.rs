@@ -1,0 +1,1 @@
+//! SFT, preferences, reward model, rejection sampling and DPO: one alignment round.

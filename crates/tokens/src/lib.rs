@@ -1,0 +1,1 @@
+//! Tokenizer, chat template, mixture, token shards, packing and the loader.

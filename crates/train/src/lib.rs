@@ -1,0 +1,1 @@
+//! Optimizer, schedules, the training step and the resumable loop.
