@@ -198,7 +198,12 @@ impl Default for LineRule {
         Self {
             max_repeats: 6,
             bucket_documents: 30_000_000,
-            exempt: vec![Exempt::FencedCode, Exempt::CodeDocuments, Exempt::BlankLines],
+            exempt: vec![
+                Exempt::FencedCode,
+                Exempt::CodeDocuments,
+                Exempt::MathDocuments,
+                Exempt::BlankLines,
+            ],
         }
     }
 }
@@ -211,6 +216,8 @@ pub enum Exempt {
     FencedCode,
     /// Documents of the category code.
     CodeDocuments,
+    /// Documents of the category mathematics: worked steps repeat by nature.
+    MathDocuments,
     /// Lines without a letter or a digit.
     BlankLines,
     /// Markdown headings: they repeat by nature (`## Examples`) and hold a document's structure.

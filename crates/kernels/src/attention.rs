@@ -2,8 +2,8 @@
 //! cache.
 
 use crate::check::length;
+use crate::cpu::attention;
 use crate::pool::Pool;
-use crate::reference;
 
 /// Heads of an attention layer. Query head `h` reads key/value head `h / (num_heads / num_kv_heads)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ pub struct DecodeRow<'a> {
 /// If lengths do not fit.
 #[allow(clippy::too_many_arguments)]
 pub fn attention_forward(
-    _pool: &Pool,
+    pool: &Pool,
     shape: AttentionShape,
     segments: &[u32],
     q: &[f32],
@@ -76,7 +76,7 @@ pub fn attention_forward(
     shape.check("attention_forward", segments, rows, k, v);
     length("attention_forward", "out", out, q.len());
     length("attention_forward", "log_sum_exp", log_sum_exp, rows * shape.num_heads);
-    reference::attention_forward(shape, segments, q, k, v, out, log_sum_exp);
+    attention::forward(pool, shape, segments, q, k, v, out, log_sum_exp);
 }
 
 /// Gradients by queries, keys and values (overwritten) from the one by the output. Probabilities are
@@ -85,7 +85,7 @@ pub fn attention_forward(
 /// # Panics
 /// If lengths do not fit.
 pub fn attention_backward(
-    _pool: &Pool,
+    pool: &Pool,
     shape: AttentionShape,
     segments: &[u32],
     saved: SavedAttention<'_>,
@@ -101,7 +101,7 @@ pub fn attention_backward(
     length(operation, "d_q", gradients.d_q, saved.q.len());
     length(operation, "d_k", gradients.d_k, saved.k.len());
     length(operation, "d_v", gradients.d_v, saved.v.len());
-    reference::attention_backward(shape, segments, saved, d_out, gradients);
+    attention::backward(pool, shape, segments, saved, d_out, gradients);
 }
 
 /// Attention of single rows against the caches of their sequences. Each gives the same bits as its
@@ -109,14 +109,14 @@ pub fn attention_backward(
 ///
 /// # Panics
 /// If lengths do not fit.
-pub fn attention_decode(_pool: &Pool, shape: AttentionShape, rows: &mut [DecodeRow<'_>]) {
-    for row in rows {
+pub fn attention_decode(pool: &Pool, shape: AttentionShape, rows: &mut [DecodeRow<'_>]) {
+    for row in rows.iter() {
         length("attention_decode", "q", row.q, shape.q_width());
         let length_of_cache = row.keys.len() / shape.kv_width();
         shape.check("attention_decode", &[0], length_of_cache, row.keys, row.values);
         length("attention_decode", "out", row.out, shape.q_width());
-        reference::attention_row(shape, row.q, row.keys, row.values, row.out);
     }
+    attention::decode(pool, shape, rows);
 }
 
 impl AttentionShape {
@@ -128,6 +128,16 @@ impl AttentionShape {
     /// Width of a row of keys or values.
     pub fn kv_width(&self) -> usize {
         self.num_kv_heads * self.head_dim
+    }
+
+    /// Query heads that read one key/value head.
+    pub(crate) fn group(&self) -> usize {
+        self.num_heads / self.num_kv_heads
+    }
+
+    /// The key/value head that a query head reads.
+    pub(crate) fn kv_head(&self, head: usize) -> usize {
+        head / self.group()
     }
 
     fn rows(&self, operation: &str, q: &[f32]) -> usize {
@@ -153,5 +163,206 @@ impl AttentionShape {
             segments.is_sorted() && segments.last().is_none_or(|&last| last as usize <= rows),
             "{operation}: segments must ascend and stay within {rows} rows"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reference;
+    use crate::testing::{assert_close, assert_gradient, bits, pools, values, weighted_sum};
+
+    const SEGMENTS: [&[u32]; 6] =
+        [&[0], &[0, 1], &[0, 33, 34, 97], &[0, 64, 128], &[0, 0, 31, 70, 70], &[0, 130]];
+
+    struct Case {
+        shape: AttentionShape,
+        segments: &'static [u32],
+        q: Vec<f32>,
+        k: Vec<f32>,
+        v: Vec<f32>,
+    }
+
+    struct Forward {
+        out: Vec<f32>,
+        log_sum_exp: Vec<f32>,
+    }
+
+    fn case(num_heads: usize, num_kv_heads: usize, head_dim: usize, segments: usize) -> Case {
+        let shape = AttentionShape { num_heads, num_kv_heads, head_dim };
+        let rows = 150;
+        let scaled = |seed, n| values(seed, n).iter().map(|x| 3.0 * x).collect::<Vec<f32>>();
+        Case {
+            shape,
+            segments: SEGMENTS[segments],
+            q: scaled(1, rows * shape.q_width()),
+            k: scaled(2, rows * shape.kv_width()),
+            v: values(3, rows * shape.kv_width()),
+        }
+    }
+
+    fn cases() -> Vec<Case> {
+        vec![
+            case(1, 1, 32, 0),
+            case(4, 2, 64, 1),
+            case(4, 1, 48, 2),
+            case(9, 1, 32, 5),
+            case(2, 2, 128, 3),
+            case(6, 3, 20, 4),
+        ]
+    }
+
+    fn forward(pool: &Pool, case: &Case) -> Forward {
+        let rows = case.q.len() / case.shape.q_width();
+        let mut out = vec![f32::NAN; case.q.len()];
+        let mut log_sum_exp = vec![f32::NAN; rows * case.shape.num_heads];
+        attention_forward(
+            pool,
+            case.shape,
+            case.segments,
+            &case.q,
+            &case.k,
+            &case.v,
+            &mut out,
+            &mut log_sum_exp,
+        );
+        Forward { out, log_sum_exp }
+    }
+
+    fn saved<'a>(case: &'a Case, forward: &'a Forward) -> SavedAttention<'a> {
+        SavedAttention {
+            q: &case.q,
+            k: &case.k,
+            v: &case.v,
+            out: &forward.out,
+            log_sum_exp: &forward.log_sum_exp,
+        }
+    }
+
+    fn backward(pool: &Pool, case: &Case, forward: &Forward, d_out: &[f32]) -> [Vec<f32>; 3] {
+        let nan = |n| vec![f32::NAN; n];
+        let (mut d_q, mut d_k, mut d_v) = (nan(case.q.len()), nan(case.k.len()), nan(case.v.len()));
+        let gradients = AttentionGradients { d_q: &mut d_q, d_k: &mut d_k, d_v: &mut d_v };
+        let saved = saved(case, forward);
+        attention_backward(pool, case.shape, case.segments, saved, d_out, gradients);
+        [d_q, d_k, d_v]
+    }
+
+    #[test]
+    fn forward_agrees_with_its_twin_and_is_the_same_everywhere() {
+        for case in cases() {
+            let mut out = vec![0.0; case.q.len()];
+            let mut log_sum_exp = vec![0.0; 150 * case.shape.num_heads];
+            reference::attention_forward(
+                case.shape,
+                case.segments,
+                &case.q,
+                &case.k,
+                &case.v,
+                &mut out,
+                &mut log_sum_exp,
+            );
+            let first = forward(&Pool::new(1), &case);
+            assert_close("out", &first.out, &out, 1e-5);
+            assert_close("log_sum_exp", &first.log_sum_exp, &log_sum_exp, 1e-5);
+            for pool in pools() {
+                let found = forward(&pool, &case);
+                assert_eq!(bits(&found.out), bits(&first.out), "{pool:?} {:?}", case.shape);
+                assert_eq!(bits(&found.log_sum_exp), bits(&first.log_sum_exp), "{pool:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn backward_agrees_with_its_twin_and_is_the_same_everywhere() {
+        for case in cases() {
+            let forward = forward(&Pool::new(1), &case);
+            let d_out = values(4, case.q.len());
+            let zeros = |n| vec![0.0; n];
+            let (mut d_q, mut d_k, mut d_v) =
+                (zeros(case.q.len()), zeros(case.k.len()), zeros(case.v.len()));
+            reference::attention_backward(
+                case.shape,
+                case.segments,
+                saved(&case, &forward),
+                &d_out,
+                AttentionGradients { d_q: &mut d_q, d_k: &mut d_k, d_v: &mut d_v },
+            );
+            let first = backward(&Pool::new(1), &case, &forward, &d_out);
+            assert_close("d_q", &first[0], &d_q, 3e-5);
+            assert_close("d_k", &first[1], &d_k, 3e-5);
+            assert_close("d_v", &first[2], &d_v, 3e-5);
+            for pool in pools() {
+                let found = backward(&pool, &case, &forward, &d_out);
+                for (found, first) in found.iter().zip(&first) {
+                    assert_eq!(bits(found), bits(first), "{pool:?} {:?}", case.shape);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_are_slopes() {
+        let mut case = case(2, 1, 32, 2);
+        case.q.iter_mut().for_each(|q| *q *= 0.3);
+        let pool = Pool::new(1);
+        let d_out = values(4, case.q.len());
+        let [d_q, d_k, d_v] = backward(&pool, &case, &forward(&pool, &case), &d_out);
+        let loss = |change: &dyn Fn(&mut Case)| {
+            let mut moved =
+                Case { q: case.q.clone(), k: case.k.clone(), v: case.v.clone(), ..case };
+            change(&mut moved);
+            weighted_sum(&forward(&pool, &moved).out, &d_out)
+        };
+        assert_gradient("d_q", &case.q, &d_q, |q| loss(&|case| case.q = q.to_vec()));
+        assert_gradient("d_k", &case.k, &d_k, |k| loss(&|case| case.k = k.to_vec()));
+        assert_gradient("d_v", &case.v, &d_v, |v| loss(&|case| case.v = v.to_vec()));
+    }
+
+    #[test]
+    fn one_row_against_its_cache_has_the_bits_of_its_row_in_the_batch() {
+        for case in cases() {
+            let (q_width, kv_width) = (case.shape.q_width(), case.shape.kv_width());
+            let whole = forward(&Pool::new(1), &case);
+            for pool in pools() {
+                let mut out = vec![f32::NAN; case.q.len()];
+                let mut rows: Vec<DecodeRow<'_>> = out
+                    .chunks_exact_mut(q_width)
+                    .enumerate()
+                    .map(|(row, out)| {
+                        let start = case.segments.iter().rfind(|&&s| s as usize <= row).unwrap();
+                        let seen = *start as usize * kv_width..(row + 1) * kv_width;
+                        DecodeRow {
+                            q: &case.q[row * q_width..][..q_width],
+                            keys: &case.k[seen.clone()],
+                            values: &case.v[seen],
+                            out,
+                        }
+                    })
+                    .collect();
+                attention_decode(&pool, case.shape, &mut rows);
+                assert_eq!(bits(&out), bits(&whole.out), "{pool:?} {:?}", case.shape);
+            }
+        }
+    }
+
+    #[test]
+    fn later_rows_and_other_sequences_are_not_seen() {
+        let mut case = case(2, 1, 32, 2);
+        let pool = Pool::new(1);
+        let before = forward(&pool, &case);
+        for row in [20, 33, 60] {
+            let at = row * case.shape.kv_width();
+            case.k[at] = f32::NAN;
+            case.v[at + 1] = f32::INFINITY;
+        }
+        let after = forward(&pool, &case);
+        let width = case.shape.q_width();
+        for row in 0..150 {
+            let seen = (20..33).contains(&row) || row == 33 || (60..97).contains(&row);
+            let (a, b) = (&before.out[row * width..][..width], &after.out[row * width..][..width]);
+            assert_eq!(seen, b.iter().all(|x| x.is_nan()), "row {row}");
+            assert!(seen || bits(a) == bits(b), "row {row}");
+        }
     }
 }

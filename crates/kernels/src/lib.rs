@@ -21,12 +21,14 @@
 //!    instruction set and chosen at run time), and keep `unsafe` there or behind a `SAFETY` comment.
 //! 4. Test it against its twin over odd shapes, its backward against finite differences, and its
 //!    bits with one thread and with several, with one row and with many.
+#![allow(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod adamw;
 mod add;
 mod attention;
 mod check;
+mod cpu;
 mod cross_entropy;
 mod embedding;
 mod matmul;
@@ -36,6 +38,8 @@ mod rms_norm;
 mod rope;
 mod sum_of_squares;
 mod swiglu;
+#[cfg(test)]
+mod testing;
 
 pub use adamw::{AdamW, Moments, adamw};
 pub use add::add;

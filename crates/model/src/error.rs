@@ -67,6 +67,9 @@ pub enum Error {
     /// A backward pass without the forward pass that it belongs to.
     #[error("backward needs a forward pass over the same batch just before it")]
     NoForward,
+    /// Gradients were asked of an engine whose memory plan has none.
+    #[error("this engine only scores; make one for training to get gradients")]
+    NoGradients,
     /// Rewards were asked of weights that have no reward head.
     #[error("these weights have no reward head; add one with Weights::with_reward_head")]
     NoRewardHead,

@@ -25,6 +25,18 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
+    /// The tokenizer or the chat template does not fit the conversations.
+    #[error(transparent)]
+    Tokens(tokens::Error),
+    /// The model refused its work.
+    #[error(transparent)]
+    Model(model::Error),
+    /// A training failed.
+    #[error(transparent)]
+    Train(train::Error),
+    /// The model could not be asked.
+    #[error(transparent)]
+    Judge(judge::Error),
     /// There is nothing to learn from.
     #[error("no {what} left: {reason}")]
     NothingLeft {
@@ -34,6 +46,25 @@ pub enum Error {
         reason: String,
     },
 }
+
+/// An interruption is one, whichever crate noticed it: the program looks for one variant.
+macro_rules! from_crate {
+    ($variant:ident, $error:path, $interrupted:path) => {
+        impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                match error {
+                    $interrupted(interrupted) => Self::Interrupted(interrupted),
+                    error => Self::$variant(error),
+                }
+            }
+        }
+    };
+}
+
+from_crate!(Tokens, tokens::Error, tokens::Error::Interrupted);
+from_crate!(Model, model::Error, model::Error::Interrupted);
+from_crate!(Train, train::Error, train::Error::Interrupted);
+from_crate!(Judge, judge::Error, judge::Error::Interrupted);
 
 /// The result of post-training's functions.
 pub type Result<T> = std::result::Result<T, Error>;

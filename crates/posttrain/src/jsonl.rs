@@ -77,7 +77,10 @@ mod tests {
         check(b"1\n\n\n{\"a\":1}", "line 4");
         check(b"1\n\xff\xfe", "line 2");
         check(b"\"\\ud800\"", "line 1");
-        assert_eq!(parse::<u32>(b"\xef\xbb\xbf1\r\n2", Path::new("x"), "a number").unwrap(), [1, 2]);
+        assert_eq!(
+            parse::<u32>(b"\xef\xbb\xbf1\r\n2", Path::new("x"), "a number").unwrap(),
+            [1, 2]
+        );
         assert!(parse::<u32>(b"", Path::new("x"), "a number").unwrap().is_empty());
     }
 }

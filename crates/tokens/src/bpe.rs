@@ -28,8 +28,10 @@ impl Merges {
             return;
         }
         // A doubly linked list over positions; a merged-away position points nowhere.
-        let mut next: Vec<usize> = (1..=length).map(|i| if i == length { NONE } else { i }).collect();
-        let mut previous: Vec<usize> = (0..length).map(|i| if i == 0 { NONE } else { i - 1 }).collect();
+        let mut next: Vec<usize> =
+            (1..=length).map(|i| if i == length { NONE } else { i }).collect();
+        let mut previous: Vec<usize> =
+            (0..length).map(|i| if i == 0 { NONE } else { i - 1 }).collect();
         let mut gone = vec![false; length];
         let mut queue = BinaryHeap::new();
         for left in 0..length - 1 {
@@ -55,7 +57,8 @@ impl Merges {
                 if start == NONE || next[start] == NONE {
                     continue;
                 }
-                if let Some(&(rank, id)) = self.by_pair.get(&(symbols[start], symbols[next[start]])) {
+                if let Some(&(rank, id)) = self.by_pair.get(&(symbols[start], symbols[next[start]]))
+                {
                     queue.push(Reverse((rank, start, id)));
                 }
             }

@@ -22,7 +22,9 @@ pub(crate) fn map<T: Sync, S: Send, R: Send>(
         let threads: Vec<_> = states.iter_mut().map(|state| scope.spawn(|| work(state))).collect();
         threads
             .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .flat_map(|thread| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
             .collect()
     });
     results.sort_unstable_by_key(|&(index, _)| index);

@@ -67,18 +67,31 @@ fn class(character: char) -> Class {
 /// Bytes in the first word of `text`, which starts with `first`. The alternatives are tried in the
 /// pattern's order.
 fn word_length(text: &str, first: char) -> usize {
-    if first == '\'' && let Some(length) = contraction(text) {
+    if first == '\''
+        && let Some(length) = contraction(text)
+    {
         return length;
     }
     let width = first.len_utf8();
     let second = || text[width..].chars().next().map(class);
     match class(first) {
         Class::Letter => run(text, Class::Letter),
-        Class::Number => text.chars().take(3).take_while(|&c| class(c) == Class::Number).map(char::len_utf8).sum(),
-        Class::Other if second() == Some(Class::Letter) => width + run(&text[width..], Class::Letter),
-        Class::Space if second() == Some(Class::Letter) => width + run(&text[width..], Class::Letter),
+        Class::Number => text
+            .chars()
+            .take(3)
+            .take_while(|&c| class(c) == Class::Number)
+            .map(char::len_utf8)
+            .sum(),
+        Class::Other if second() == Some(Class::Letter) => {
+            width + run(&text[width..], Class::Letter)
+        }
+        Class::Space if second() == Some(Class::Letter) => {
+            width + run(&text[width..], Class::Letter)
+        }
         Class::Other => punctuation(text),
-        Class::Space if first == ' ' && second() == Some(Class::Other) => 1 + punctuation(&text[1..]),
+        Class::Space if first == ' ' && second() == Some(Class::Other) => {
+            1 + punctuation(&text[1..])
+        }
         Class::Space | Class::LineBreak => spaces(text),
     }
 }
@@ -170,7 +183,9 @@ mod tests {
     fn every_character_is_cut_alike() {
         let step = if cfg!(debug_assertions) { 97 } else { 7 };
         for character in (0..0x11_0000).step_by(step).filter_map(char::from_u32) {
-            check(&format!("a{character} {character}1{character}{character}'{character}\n{character}"));
+            check(&format!(
+                "a{character} {character}1{character}{character}'{character}\n{character}"
+            ));
         }
     }
 

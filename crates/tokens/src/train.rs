@@ -10,7 +10,7 @@ use crate::special::Special;
 use crate::split::words;
 use base::{Interrupted, Observer, Progress, Stop};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
 /// Longer words (base64, rulers of dashes) are left out of training: they say little, and each merge
 /// inside one costs its length.
@@ -55,7 +55,7 @@ struct Trainer {
     /// Indices of words that held the pair when it was noted; a word may have lost it since.
     places: HashMap<Pair, Vec<u32>>,
     /// Candidates by count, then by lowest ids. Counts here may be out of date, and then are too high.
-    queue: BinaryHeap<(u64, Reverse<Pair>)>,
+    queue: BinaryHeap<(u64, Pair)>,
 }
 
 impl Trainer {
@@ -63,14 +63,22 @@ impl Trainer {
         let ids = byte_ids();
         let words = counts
             .iter()
-            .map(|(word, &count)| Word { symbols: word.bytes().map(|b| ids[usize::from(b)]).collect(), count })
+            .map(|(word, &count)| Word {
+                symbols: word.bytes().map(|b| ids[usize::from(b)]).collect(),
+                count,
+            })
             .collect();
-        let mut trainer =
-            Self { words, counts: HashMap::new(), places: HashMap::new(), queue: BinaryHeap::new() };
+        let mut trainer = Self {
+            words,
+            counts: HashMap::new(),
+            places: HashMap::new(),
+            queue: BinaryHeap::new(),
+        };
         for index in 0..trainer.words.len() {
             trainer.note(index);
         }
-        trainer.queue = trainer.counts.iter().map(|(&pair, &count)| (count, Reverse(pair))).collect();
+        trainer.queue =
+            trainer.counts.iter().map(|(&pair, &count)| (count, pair)).collect();
         trainer
     }
 
@@ -90,11 +98,11 @@ impl Trainer {
     /// The most frequent pair and its count.
     fn best(&mut self) -> Option<(Pair, u64)> {
         loop {
-            let (count, Reverse(pair)) = self.queue.pop()?;
+            let (count, pair) = self.queue.pop()?;
             match self.counts.get(&pair).copied().unwrap_or(0) {
                 0 => {}
                 now if now == count => return Some((pair, count)),
-                now => self.queue.push((now, Reverse(pair))),
+                now => self.queue.push((now, pair)),
             }
         }
     }
@@ -104,16 +112,21 @@ impl Trainer {
         let mut places = self.places.remove(&pair).unwrap_or_default();
         places.sort_unstable();
         places.dedup();
+        let mut raised = BTreeSet::new();
         for index in places {
-            self.merge_in(index as usize, pair, id);
+            self.merge_in(index as usize, pair, id, &mut raised);
         }
         self.counts.remove(&pair);
+        for pair in raised {
+            let count = self.counts.get(&pair).copied().unwrap_or(0);
+            self.queue.push((count, pair));
+        }
     }
 
-    fn merge_in(&mut self, index: usize, pair: Pair, id: u32) {
-        let Word { symbols, count } = &mut self.words[index];
-        let count = *count;
-        let old = std::mem::take(symbols);
+    /// Cuts one word anew and moves its counts. Notes the pairs with the new token in `raised`.
+    fn merge_in(&mut self, index: usize, pair: Pair, id: u32, raised: &mut BTreeSet<Pair>) {
+        let count = self.words[index].count;
+        let old = std::mem::take(&mut self.words[index].symbols);
         let mut new = Vec::with_capacity(old.len());
         let mut at = 0;
         while at < old.len() {
@@ -125,30 +138,22 @@ impl Trainer {
                 at += 1;
             }
         }
-        let changed = new.len() != old.len();
-        *symbols = new;
-        if !changed {
-            return;
-        }
-        for pair in old.windows(2) {
-            if let Some(total) = self.counts.get_mut(&(pair[0], pair[1])) {
-                *total = total.saturating_sub(count);
+        if new.len() < old.len() {
+            for pair in old.windows(2) {
+                if let Some(total) = self.counts.get_mut(&(pair[0], pair[1])) {
+                    *total = total.saturating_sub(count);
+                }
+            }
+            for pair in new.windows(2) {
+                let pair = (pair[0], pair[1]);
+                *self.counts.entry(pair).or_default() += count;
+                if pair.0 == id || pair.1 == id {
+                    self.places.entry(pair).or_default().push(index as u32);
+                    raised.insert(pair);
+                }
             }
         }
-        self.recount(index, id, count);
-    }
-
-    /// Adds the pairs of a word that has changed; those with the new token are new candidates.
-    fn recount(&mut self, index: usize, id: u32, count: u64) {
-        for pair in self.words[index].symbols.windows(2) {
-            let pair = (pair[0], pair[1]);
-            let total = self.counts.entry(pair).or_default();
-            *total += count;
-            if pair.0 == id || pair.1 == id {
-                self.places.entry(pair).or_default().push(index as u32);
-                self.queue.push((*total, Reverse(pair)));
-            }
-        }
+        self.words[index].symbols = new;
     }
 }
 
@@ -171,7 +176,8 @@ pub(crate) fn learn(
         if count < min_count {
             break;
         }
-        let piece = [pieces[pair.0 as usize].as_slice(), pieces[pair.1 as usize].as_slice()].concat();
+        let piece =
+            [pieces[pair.0 as usize].as_slice(), pieces[pair.1 as usize].as_slice()].concat();
         // Two merges may end in the same bytes; they are then the same token.
         let id = *ids.entry(piece.clone()).or_insert(pieces.len() as u32);
         if id as usize == pieces.len() {

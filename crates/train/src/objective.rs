@@ -7,7 +7,7 @@
 //! the mean over all counted targets, however unevenly they lie in the micro-batches.
 
 use base::Digest;
-use model::{Engine, Weights};
+use model::{Batch, Engine, Weights};
 use std::collections::BTreeMap;
 
 /// Named values that are reported beside the loss. Their order is that of their names.
@@ -55,10 +55,11 @@ pub trait Objective {
     /// another digest is refused.
     fn digest(&self) -> Digest;
 
-    /// The most tokens in one micro-batch: the engine's memory plan is made for it.
+    /// The most tokens in one micro-batch: the engine's memory plan is made for it, and evaluations have
+    /// to fit it too.
     fn max_tokens(&self) -> usize;
 
-    /// The most scored rows in one micro-batch; at most [`Objective::max_tokens`].
+    /// The most scored rows in one micro-batch or evaluation batch; fewer than all take less memory.
     fn max_targets(&self) -> usize {
         self.max_tokens()
     }
@@ -90,4 +91,20 @@ pub trait Objective {
         work: &Self::Work,
         scale: f64,
     ) -> Result<Sums, ObjectiveError>;
+}
+
+/// Maximum likelihood of a batch's targets, each with weight 1: what [`crate::NextToken`] and
+/// [`crate::Supervised`] accumulate.
+///
+/// # Errors
+/// The batch does not fit the engine.
+pub fn learn_targets(
+    engine: &mut Engine,
+    weights: &Weights,
+    batch: &Batch,
+    scale: f64,
+) -> Result<Sums, ObjectiveError> {
+    let each = vec![1.0; batch.targets.len()];
+    let loss = engine.next_token(weights, batch, &each, scale)?;
+    Ok(Sums::of_loss(loss))
 }

@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_text_at_the_beginning_of_a_big_dictionary_costs_almost_nothing() {
         // Beyond the 8 MiB window of the plain level, and beyond its tables.
-        let dictionary = noise(1, 24 << 20);
+        let dictionary = noise(1, 10 << 20);
         let found = zstd_bits(&dictionary, &dictionary[100..60_100]).unwrap();
         assert!(found.bits_per_byte < 0.01, "{found:?}");
         let other = zstd_bits(&dictionary, &noise(2, 60_000)).unwrap();
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn short_repeats_from_the_beginning_are_found_too() {
         // Words of 24 bytes, too short for the long-distance matcher, met once, far away.
-        let mut dictionary = noise(3, 12 << 20);
+        let mut dictionary = noise(3, 9 << 20);
         let text: Vec<u8> =
             (0..2_000).flat_map(|i| dictionary[i * 100..i * 100 + 24].to_vec()).collect();
         let found = zstd_bits(&dictionary, &text).unwrap();

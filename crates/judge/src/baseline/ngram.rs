@@ -108,7 +108,10 @@ impl Trigram {
         vocab_size: usize,
     ) -> Result<Self, Error> {
         if vocab_size as u64 >= NOTHING {
-            return Err(Error::Vocabulary { token: vocab_size as u64, vocab_size: NOTHING as usize });
+            return Err(Error::Vocabulary {
+                token: vocab_size as u64,
+                vocab_size: NOTHING as usize,
+            });
         }
         let mut keys = Vec::new();
         for sequence in sequences {
@@ -117,7 +120,8 @@ impl Trigram {
                 return Err(Error::Vocabulary { token: token.into(), vocab_size });
             }
             let at = |i: usize| sequence.get(i).map_or(NOTHING, |&token| u64::from(token));
-            let key = |i: usize| at(i.wrapping_sub(2)) << (2 * ID_BITS) | at(i - 1) << ID_BITS | at(i);
+            let key =
+                |i: usize| at(i.wrapping_sub(2)) << (2 * ID_BITS) | at(i - 1) << ID_BITS | at(i);
             keys.extend((1..sequence.len()).map(key));
         }
         if keys.is_empty() {
@@ -217,7 +221,8 @@ mod tests {
         let two = shorten(&three);
         let one = shorten(&two);
         let mut probability = 1.0 / vocab_size as f64;
-        for (grams, context) in [(&one, &before[2..]), (&two, &before[1..]), (&three, &before[..])] {
+        for (grams, context) in [(&one, &before[2..]), (&two, &before[1..]), (&three, &before[..])]
+        {
             let as_pairs: Vec<(u64, u32)> = grams.values().map(|&count| (0, count)).collect();
             let d = discounts(&as_pairs);
             let followers: Vec<_> = grams.iter().filter(|g| g.0.starts_with(context)).collect();
@@ -226,9 +231,10 @@ mod tests {
                 continue;
             }
             let taken: f64 = followers.iter().map(|g| d[(*g.1).min(3) as usize - 1]).sum();
-            let own = followers.iter().find(|g| g.0.last() == Some(&token)).map_or(0.0, |g| {
-                f64::from(*g.1) - d[(*g.1).min(3) as usize - 1]
-            });
+            let own = followers
+                .iter()
+                .find(|g| g.0.last() == Some(&token))
+                .map_or(0.0, |g| f64::from(*g.1) - d[(*g.1).min(3) as usize - 1]);
             probability = (own + taken * probability) / f64::from(total);
         }
         probability
@@ -251,7 +257,8 @@ mod tests {
     fn it_beats_the_unigram_and_comes_near_the_truth() {
         let (train, held_out) = (corpus(3, 3_000, 30), corpus(4, 50, 30));
         let model = Trigram::train(&train, 30).unwrap();
-        let scores: Vec<f64> = held_out.iter().flat_map(|s| model.log_probs(s)[1..].to_vec()).collect();
+        let scores: Vec<f64> =
+            held_out.iter().flat_map(|s| model.log_probs(s)[1..].to_vec()).collect();
         let loss = -scores.iter().sum::<f64>() / scores.len() as f64;
         // Entropy of the source: 0.6 on one token, the rest spread with density of u^3.
         let share = |i: u32| {

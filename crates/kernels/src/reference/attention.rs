@@ -31,8 +31,9 @@ pub fn attention_forward(
                 let at = |u: usize| u * shape.kv_width() + kv * head_dim;
                 let from = t * shape.q_width() + head * head_dim;
                 let query = &q[from..from + head_dim];
-                let scores: Vec<f64> =
-                    (range.start..=t).map(|u| scale * dot(query, &k[at(u)..][..head_dim])).collect();
+                let scores: Vec<f64> = (range.start..=t)
+                    .map(|u| scale * dot(query, &k[at(u)..][..head_dim]))
+                    .collect();
                 let max = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let sum: f64 = scores.iter().map(|s| (s - max).exp()).sum();
                 log_sum_exp[t * num_heads + head] = (max + sum.ln()) as f32;
@@ -89,22 +90,4 @@ pub fn attention_backward(
     round(gradients.d_q, &d_q);
     round(gradients.d_k, &d_k);
     round(gradients.d_v, &d_v);
-}
-
-/// One row against its cache, through the same loops.
-pub(crate) fn attention_row(
-    shape: AttentionShape,
-    q: &[f32],
-    keys: &[f32],
-    values: &[f32],
-    out: &mut [f32],
-) {
-    let rows = keys.len() / shape.kv_width();
-    let width = shape.q_width();
-    let mut queries = vec![0.0; rows * width];
-    queries[(rows - 1) * width..].copy_from_slice(q);
-    let mut outs = vec![0.0; rows * width];
-    let mut log_sum_exp = vec![0.0; rows * shape.num_heads];
-    attention_forward(shape, &[0], &queries, keys, values, &mut outs, &mut log_sum_exp);
-    out.copy_from_slice(&outs[(rows - 1) * width..]);
 }

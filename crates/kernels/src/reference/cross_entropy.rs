@@ -3,7 +3,7 @@
 use crate::{CrossEntropyShape, Score, ScoreGradients, Scores};
 
 /// Scores of one row of logits.
-pub(crate) fn score(logits: impl Iterator<Item = f64> + Clone, target: usize) -> Score {
+fn score(logits: impl Iterator<Item = f64> + Clone, target: usize) -> Score {
     let max = logits.clone().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = logits.clone().map(|z| (z - max).exp()).sum();
     let log_sum_exp = max + sum.ln();

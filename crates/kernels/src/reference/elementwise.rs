@@ -119,8 +119,7 @@ pub fn adamw(settings: &AdamW, gradients: &[f32], moments: Moments<'_>, weights:
         let g = f64::from(gradients[i]) * f64::from(settings.gradient_scale);
         let first = beta1 * f64::from(moments.first[i]) + (1.0 - beta1) * g;
         let second = beta2 * f64::from(moments.second[i]) + (1.0 - beta2) * g * g;
-        let update =
-            first / correct1 / ((second / correct2).sqrt() + f64::from(settings.epsilon));
+        let update = first / correct1 / ((second / correct2).sqrt() + f64::from(settings.epsilon));
         let kept = f64::from(weights[i]) * (1.0 - rate * f64::from(settings.weight_decay));
         moments.first[i] = first as f32;
         moments.second[i] = second as f32;

@@ -8,9 +8,7 @@ mod cross_entropy;
 mod elementwise;
 mod matmul;
 
-pub(crate) use attention::attention_row;
 pub use attention::{attention_backward, attention_forward};
-pub(crate) use cross_entropy::score;
 pub use cross_entropy::{cross_entropy_backward, cross_entropy_forward};
 pub use elementwise::{
     adamw, embedding_backward, rms_norm_backward, rms_norm_forward, rope, sum_of_squares,

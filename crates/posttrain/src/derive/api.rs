@@ -24,7 +24,11 @@ impl Entry {
     /// `Vec::with_capacity(capacity: usize) -> Vec<T>`.
     pub fn signature(&self) -> String {
         let Self { path, arguments, returns, .. } = self;
-        if returns.is_empty() { format!("{path}{arguments}") } else { format!("{path}{arguments} -> {returns}") }
+        if returns.is_empty() {
+            format!("{path}{arguments}")
+        } else {
+            format!("{path}{arguments} -> {returns}")
+        }
     }
 
     /// The passage that questions quote: signature, purpose and failure, a line each.
@@ -116,7 +120,8 @@ fn signature_of(block: &Block) -> Option<(String, String, String)> {
     match block {
         Block::Heading(text) => signature(text),
         Block::Fence { language, code } if language.is_empty() || language == "rust" => {
-            let declares = code.trim_start().starts_with("pub ") || code.trim_start().starts_with("fn ");
+            let declares =
+                code.trim_start().starts_with("pub ") || code.trim_start().starts_with("fn ");
             (declares && !code.contains('{') && !code.contains(';')).then(|| signature(code))?
         }
         _ => None,
@@ -194,12 +199,14 @@ pub(crate) mod tests {
         };
         check("pub const fn new() -> Vec<T>", Some(("new", "()", "Vec<T>")));
         check("fn clear(&mut self)", Some(("clear", "(&mut self)", "")));
-        check("pub fn map<U, F: FnOnce(T) -> U>(self, f: F) -> Option<U> where F: FnOnce(T) -> U", Some((
-            "map",
-            "(self, f: F)",
-            "Option<U>",
-        )));
-        check("`pub unsafe fn get(\n    index: usize,\n) -> &T`", Some(("get", "(index: usize)", "&T")));
+        check(
+            "pub fn map<U, F: FnOnce(T) -> U>(self, f: F) -> Option<U> where F: FnOnce(T) -> U",
+            Some(("map", "(self, f: F)", "Option<U>")),
+        );
+        check(
+            "`pub unsafe fn get(\n    index: usize,\n) -> &T`",
+            Some(("get", "(index: usize)", "&T")),
+        );
         check("The fn keyword", None);
         check("Implementations", None);
         check("fn broken(", None);

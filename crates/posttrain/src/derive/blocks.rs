@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn a_page_is_cut_into_its_blocks() {
-        let text = "# Title §\nOne\ntwo.\n\n- a\n- b\n```rust,ignore\nfn f() {\n\n}\n```\n#not\n```\nopen";
+        let text =
+            "# Title §\nOne\ntwo.\n\n- a\n- b\n```rust,ignore\nfn f() {\n\n}\n```\n#not\n```\nopen";
         let fence = |language: &str, code: &str| Block::Fence {
             language: language.into(),
             code: code.into(),
@@ -125,10 +126,10 @@ mod tests {
         let check = |text: &str, expected: &[&str]| assert_eq!(sentences(text), expected, "{text}");
         check("One. Two! Three?", &["One.", "Two!", "Three?"]);
         check("See `a. B` here. Yes", &["See `a. B` here.", "Yes"]);
-        check("Types, e.g. Vec, grow. Version 1.0 is out.", &[
-            "Types, e.g. Vec, grow.",
-            "Version 1.0 is out.",
-        ]);
+        check(
+            "Types, e.g. Vec, grow. Version 1.0 is out.",
+            &["Types, e.g. Vec, grow.", "Version 1.0 is out."],
+        );
         check("Call x.len() now. it goes on.", &["Call x.len() now. it goes on."]);
         check("", &[]);
         check("Ünï. Ça va.", &["Ünï.", "Ça va."]);

@@ -7,6 +7,17 @@ use super::blocks::{Block, blocks, sentences};
 use super::task::{NOT_SAID, Task, WHICH_OF_TWO};
 use base::{Document, Hasher, Rng, Seed, Split};
 
+/// What decides the side of the split that a question is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// What it asks about, which other documents may be about too.
+    Subject,
+    /// Its document: held out where the document is, and for a share of the other documents.
+    Document,
+    /// It is known beforehand.
+    Given,
+}
+
 /// A question that has not yet been chosen for the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
@@ -20,6 +31,8 @@ pub(super) struct Candidate {
     pub answer: String,
     /// The document's own side of the split.
     pub split: Split,
+    /// What decides the question's side.
+    pub placement: Placement,
 }
 
 /// How long passages and answers may be, in words.
@@ -74,7 +87,19 @@ impl Asker<'_> {
     fn add(&mut self, task: Task, subject: &str, passage: String, question: String, answer: &str) {
         let (subject, answer) = (subject.to_owned(), answer.to_owned());
         let split = self.document.split;
-        self.found.push(Candidate { task, subject, companion: None, passage, question, answer, split });
+        let placement =
+            if subject == self.document.url { Placement::Document } else { Placement::Subject };
+        let companion = None;
+        self.found.push(Candidate {
+            task,
+            subject,
+            companion,
+            passage,
+            question,
+            answer,
+            split,
+            placement,
+        });
     }
 
     fn phrase(&mut self, phrasings: &[&str]) -> String {
@@ -262,7 +287,8 @@ mod tests {
 
     #[test]
     fn hostile_text_gives_nothing_and_no_panic() {
-        for text in ["", "```", "# ", "`", "#### fn ()", "#### pub fn x<", "\u{0}\u{feff}# é\né."] {
+        for text in ["", "```", "# ", "`", "#### fn ()", "#### pub fn x<", "\u{0}\u{feff}# é\né."]
+        {
             asked("a/struct.É.html", text);
         }
     }

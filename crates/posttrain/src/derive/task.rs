@@ -61,16 +61,28 @@ impl Task {
     /// The ways to ask. They come after the passage; a trailing colon or `of` takes the thing asked for.
     pub(super) fn phrasings(self) -> &'static [&'static str] {
         match self {
-            Self::WhichItem => &["Which item is this?", "What is this item called?", "Name this item."],
-            Self::Returns => &["Which type does it return?", "What is its return type?", "Name its return type."],
-            Self::Argument => &["Which arguments does it take?", "What are its arguments?", "Name its arguments."],
+            Self::WhichItem => {
+                &["Which item is this?", "What is this item called?", "Name this item."]
+            }
+            Self::Returns => {
+                &["Which type does it return?", "What is its return type?", "Name its return type."]
+            }
+            Self::Argument => {
+                &["Which arguments does it take?", "What are its arguments?", "Name its arguments."]
+            }
             Self::Purpose => &["What does it do?", "What is it for?", "Say what it does."],
             Self::Failure => &["What may go wrong?", "How can it fail?", "When does it fail?"],
-            Self::Section => {
-                &["What is the title of this section?", "Which section is this?", "Name this section."]
+            Self::Section => &[
+                "What is the title of this section?",
+                "Which section is this?",
+                "Name this section.",
+            ],
+            Self::Quote => {
+                &["Which sentence speaks of", "Quote the sentence about", "Which sentence mentions"]
             }
-            Self::Quote => &["Which sentence speaks of", "Quote the sentence about", "Which sentence mentions"],
-            Self::Fence => &["Which language is this?", "What language is this code in?", "Name the language."],
+            Self::Fence => {
+                &["Which language is this?", "What language is this code in?", "Name the language."]
+            }
             Self::Arithmetic => &[],
         }
     }

@@ -1,8 +1,11 @@
 //! Losses of post-training. [`pair`] and [`ranking`] hold the mathematics on plain numbers, each with
 //! its worked values as tests; [`dpo`] and [`reward_model`] put them on the engine.
 
+pub mod dpo;
 pub mod pair;
+pub mod plan;
 pub mod ranking;
+pub mod reward_model;
 
 pub use pair::{PairLoss, PairValue, Reduction, Side};
 pub use ranking::{Margins, RankingValue, ranking, ranking_of_all};

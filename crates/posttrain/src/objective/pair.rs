@@ -112,12 +112,9 @@ impl PairLoss {
     /// Loss and gradient of one pair.
     pub fn of(&self, chosen: &Side, rejected: &Side) -> PairValue {
         let summed = chosen.log_ratio() - rejected.log_ratio();
-        let mean =
-            chosen.per_token(chosen.log_ratio()) - rejected.per_token(rejected.log_ratio());
+        let mean = chosen.per_token(chosen.log_ratio()) - rejected.per_token(rejected.log_ratio());
         match *self {
-            Self::Sigmoid { beta } => {
-                logistic(beta, summed, [1.0, 0.0]).by_sums(beta, 1.0, 1.0)
-            }
+            Self::Sigmoid { beta } => logistic(beta, summed, [1.0, 0.0]).by_sums(beta, 1.0, 1.0),
             Self::Conservative { beta, epsilon } => {
                 logistic(beta, summed, [1.0 - epsilon, epsilon]).by_sums(beta, 1.0, 1.0)
             }

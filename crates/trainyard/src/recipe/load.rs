@@ -5,7 +5,7 @@ use crate::error::{Failure, Kind, Result};
 use std::path::{Path, PathBuf};
 
 /// The recipes that are part of the program, by name.
-pub const BUILT_IN: [(&str, &str); 1] =
+const BUILT_IN: [(&str, &str); 1] =
     [("rust-docs", include_str!("../../../../recipes/rust-docs.toml"))];
 
 /// A recipe with its text and the directory that its paths are relative to.
@@ -45,8 +45,10 @@ pub fn load(given: &str) -> Result<Loaded> {
 }
 
 /// Parses a recipe; `name` is how messages call it.
-pub fn parse(text: &str, name: &str) -> Result<Recipe> {
-    let recipe: Recipe = toml::from_str(text).map_err(|error| explain(&error, text, name))?;
+fn parse(text: &str, name: &str) -> Result<Recipe> {
+    let explain = |error: toml::de::Error| explain(&error, text, name);
+    let mut recipe: Recipe = toml::from_str(text).map_err(explain)?;
+    recipe.derive(&toml::from_str(text).map_err(explain)?);
     recipe.check().map_err(|message| {
         Failure::new(Kind::Usage, format!("{name}: {message}"))
     })?;
@@ -84,7 +86,7 @@ fn explain(error: &toml::de::Error, text: &str, name: &str) -> Failure {
 }
 
 /// The known word that is most like `word`, if one is alike at all.
-pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|candidate| (strsim::normalized_damerau_levenshtein(word, candidate), candidate))
         .filter(|(likeness, _)| *likeness >= 0.5)
@@ -105,10 +107,10 @@ mod tests {
 
     #[test]
     fn a_mistyped_key_is_named_with_its_place_and_the_nearest_one() {
-        let text = "name = \"x\"\n\n[model]\ndepht = 4\n";
+        let text = "name = \"x\"\ncorpus = {}\n\n[model]\ndepht = 4\n";
         let Err(failure) = parse(text, "my.toml") else { panic!("must be refused") };
         let shown = failure.to_string();
-        assert!(shown.contains("my.toml:4:1"), "{shown}");
+        assert!(shown.contains("my.toml:5:1"), "{shown}");
         assert!(shown.contains("`depht`"), "{shown}");
         assert!(shown.contains("did you mean `depth`?"), "{shown}");
         assert_eq!(failure.kind, Kind::Usage);

@@ -24,7 +24,9 @@ pub mod optional {
         value.and_then(finite).serialize(serializer)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<f64>, D::Error> {
         Option::deserialize(deserializer)
     }
 }
@@ -33,7 +35,10 @@ pub mod optional {
 pub mod points {
     use super::{Deserialize, Deserializer, Serializer, finite};
 
-    pub fn serialize<S: Serializer>(points: &[(f64, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(
+        points: &[(f64, f64)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(points.iter().map(|&(x, y)| (finite(x), finite(y))))
     }
 

@@ -1,0 +1,222 @@
+//! Learning from preferences directly: the losses of [`super::pair`] on the engine.
+//!
+//! One micro-batch holds both answers of some pairs, each as a sequence of its own. The engine gives the
+//! log-probability of every scored token; a pair's two sums give the loss and two derivatives; each
+//! scored token of an answer takes its answer's derivative.
+
+use super::plan::Plan;
+use super::{PairLoss, Side, nll};
+use base::{Digest, Hasher, Seed};
+use model::{Batch, Engine, TokenGradients, Weights};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use train::{Measures, Objective, ObjectiveError, Sums};
+
+/// A prompt with an answer, as token ids, and which of them count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Prompt and answer, [t].
+    pub tokens: Vec<u32>,
+    /// Which tokens are scored, [t]: the answer's, without formatting tokens where these are masked.
+    pub scored: Vec<bool>,
+}
+
+impl Answer {
+    /// How many tokens are scored.
+    pub fn num_scored(&self) -> usize {
+        // The first token has nothing before it and cannot be scored.
+        self.scored.iter().skip(1).filter(|scored| **scored).count()
+    }
+}
+
+/// Two answers to one prompt with the reference policy's summed log-probabilities of each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pair {
+    /// The better answer.
+    pub chosen: Answer,
+    /// The worse answer.
+    pub rejected: Answer,
+    /// Of the chosen and of the rejected answer, in nats over the scored tokens.
+    pub reference: [f64; 2],
+}
+
+impl Pair {
+    fn len(&self) -> usize {
+        self.chosen.tokens.len() + self.rejected.tokens.len()
+    }
+
+    /// The chosen (0) or rejected (1) answer as the loss sees it, given the policy's summed
+    /// log-probability of it.
+    pub fn side(&self, index: usize, policy: f64) -> Side {
+        let answer = if index == 0 { &self.chosen } else { &self.rejected };
+        let reference = self.reference[index.min(1)];
+        Side { policy, reference, tokens: answer.num_scored() as f64 }
+    }
+}
+
+/// What is minimised over each pair.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct DpoLoss {
+    /// The loss over the two answers.
+    pub pair: PairLoss,
+    /// Weight of the chosen answer's negative log-likelihood per scored token (Llama 3: 0.2).
+    pub nll_weight: f64,
+}
+
+impl Default for DpoLoss {
+    fn default() -> Self {
+        Self { pair: PairLoss::default(), nll_weight: 0.2 }
+    }
+}
+
+/// The objective over a set of pairs.
+pub struct Dpo {
+    loss: DpoLoss,
+    pairs: Vec<Pair>,
+    plan: Plan,
+    digest: Digest,
+}
+
+impl Dpo {
+    /// Plans micro-batches of at most `micro_batch_tokens`, `per_step` of them in a step.
+    pub fn new(
+        loss: DpoLoss,
+        pairs: Vec<Pair>,
+        micro_batch_tokens: usize,
+        per_step: usize,
+        seed: Seed,
+    ) -> Self {
+        let lengths: Vec<usize> = pairs.iter().map(Pair::len).collect();
+        let plan = Plan::new(&lengths, micro_batch_tokens, per_step, seed);
+        let sizes = [micro_batch_tokens as u64, per_step as u64, seed.0];
+        let digest = digest(&loss, &pairs, &sizes);
+        Self { loss, pairs, plan, digest }
+    }
+}
+
+fn digest(loss: &DpoLoss, pairs: &[Pair], sizes: &[u64]) -> Digest {
+    let mut hasher = Hasher::new();
+    hasher.field(b"dpo").field(format!("{loss:?}").as_bytes());
+    sizes.iter().for_each(|size| {
+        hasher.field(&size.to_le_bytes());
+    });
+    for pair in pairs {
+        for (answer, reference) in
+            [(&pair.chosen, pair.reference[0]), (&pair.rejected, pair.reference[1])]
+        {
+            let tokens: Vec<u8> = answer.tokens.iter().flat_map(|t| t.to_le_bytes()).collect();
+            let scored: Vec<u8> = answer.scored.iter().map(|s| u8::from(*s)).collect();
+            hasher.field(&tokens).field(&scored).field(&reference.to_le_bytes());
+        }
+    }
+    hasher.finish()
+}
+
+impl Objective for Dpo {
+    type Work = Vec<usize>;
+
+    fn name(&self) -> &str {
+        "dpo"
+    }
+
+    fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    fn max_tokens(&self) -> usize {
+        self.plan.max_tokens()
+    }
+
+    fn steps_per_epoch(&self) -> f64 {
+        self.plan.steps_per_epoch() as f64
+    }
+
+    fn work(&self, step: u64) -> Result<Vec<Self::Work>, ObjectiveError> {
+        Ok(self.plan.step(step))
+    }
+
+    fn weight(&self, work: &Self::Work) -> f64 {
+        work.len() as f64
+    }
+
+    fn tokens(&self, work: &Self::Work) -> u64 {
+        work.iter().map(|&index| self.pairs[index].len() as u64).sum()
+    }
+
+    fn accumulate(
+        &mut self,
+        engine: &mut Engine,
+        weights: &Weights,
+        work: &Self::Work,
+        scale: f64,
+    ) -> Result<Sums, ObjectiveError> {
+        let pairs: Vec<&Pair> = work.iter().map(|&index| &self.pairs[index]).collect();
+        let answers = pairs.iter().flat_map(|pair| [&pair.chosen, &pair.rejected]);
+        let batch = batch_of(answers);
+        let scores = engine.scores(weights, &batch)?;
+        let mut d_log_prob = vec![0.0; batch.targets.len()];
+        let mut sums = Sums::default();
+        let mut first = 0;
+        for pair in pairs {
+            let middle = first + pair.chosen.num_scored();
+            let last = middle + pair.rejected.num_scored();
+            let chosen = pair.side(0, sum(&scores.log_prob[first..middle]));
+            let rejected = pair.side(1, sum(&scores.log_prob[middle..last]));
+            let value = self.loss.pair.of(&chosen, &rejected);
+            let d_chosen = value.d_chosen - self.loss.nll_weight / chosen.tokens.max(1.0);
+            d_log_prob[first..middle].fill((scale * d_chosen) as f32);
+            d_log_prob[middle..last].fill((scale * value.d_rejected) as f32);
+            let loss = value.loss + self.loss.nll_weight * nll(&chosen);
+            sums.add(&Sums { loss, measures: measures(&chosen, &rejected, value.margin) });
+            first = last;
+        }
+        engine.backward(weights, &batch, &TokenGradients::of_log_prob(d_log_prob))?;
+        Ok(sums)
+    }
+}
+
+/// The chosen answer's log-probability stands beside the margin: the margin can rise while both fall.
+fn measures(chosen: &Side, rejected: &Side, margin: f64) -> Measures {
+    Measures::from([
+        ("accuracy".to_owned(), f64::from(margin > 0.0)),
+        ("chosen-log-prob".to_owned(), chosen.policy),
+        ("chosen-nll".to_owned(), nll(chosen)),
+        ("margin".to_owned(), margin),
+        ("rejected-log-prob".to_owned(), rejected.policy),
+    ])
+}
+
+fn sum(log_prob: &[f32]) -> f64 {
+    log_prob.iter().map(|x| f64::from(*x)).sum()
+}
+
+/// The answers as sequences of one batch, their scored tokens as targets.
+pub fn batch_of<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> Batch {
+    let mut batch = Batch::new();
+    for answer in answers {
+        batch.push_masked(&answer.tokens, &answer.scored);
+    }
+    batch
+}
+
+/// Summed log-probabilities of the scored tokens of each answer, in nats, with as many answers in a batch
+/// as the engine takes. An answer's sum is the same in every batch.
+///
+/// # Errors
+/// An answer is longer than the engine's plan.
+pub fn log_probs(
+    engine: &mut Engine,
+    weights: &Weights,
+    answers: &[&Answer],
+) -> Result<Vec<f64>, model::Error> {
+    let batch = batch_of(answers.iter().copied());
+    let scores = engine.scores(weights, &batch)?;
+    let mut first = 0;
+    let sums = answers.iter().map(|answer| {
+        let range = first..first + answer.num_scored();
+        first = range.end;
+        sum(&scores.log_prob[range])
+    });
+    Ok(sums.collect())
+}
