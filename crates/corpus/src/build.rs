@@ -111,15 +111,30 @@ impl Build<'_> {
         let repeated = self.repeated_lines(&chunks, &fates, &ranks)?;
         let verdicts = Verdicts { fates, ranks, repeated };
         let mut summary = self.write_corpus(&chunks, &verdicts, out, &mut tally)?;
-        let names: Vec<&str> = self.corpus.sources.iter().map(|s| s.settings.name.as_str()).collect();
+        let names: Vec<&str> =
+            self.corpus.sources.iter().map(|s| s.settings.name.as_str()).collect();
         summary.ledger = tally.ledger(&names);
         summary.documents_read = summary.ledger.sources.iter().map(|s| s.documents_read).sum();
         if summary.documents == 0 {
             return Err(Error::NothingLeft { biggest: summary.ledger.biggest() });
         }
+        self.note_bad_input(&summary.ledger);
         base::write_json(&out.join("ledger.json"), &summary.ledger)?;
         write_examples(&out.join("examples.jsonl"), &tally.sorted_examples())?;
         Ok(summary)
+    }
+
+    /// Tells the person about files and lines that could not be read.
+    fn note_bad_input(&self, ledger: &Ledger) {
+        let bad =
+            ledger.rules.iter().filter(|rule| rule.stage == "read" && rule.documents_dropped > 0);
+        let words: Vec<String> =
+            bad.map(|rule| format!("{} {}", rule.documents_dropped, rule.rule)).collect();
+        if !words.is_empty() {
+            let words = words.join(", ");
+            self.observer
+                .note(&format!("input that was not read: {words}; examples are in examples.jsonl"));
+        }
     }
 
     /// Reads and extracts all pieces in parallel; their order is the corpus's order.
@@ -133,7 +148,12 @@ impl Build<'_> {
             let piece = read_piece(self.corpus, index, source, input, self.work, self.stop)?;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             let detail = source.settings.name.clone();
-            self.observer.progress(Progress { done, total: Some(total), unit: "pieces read", detail });
+            self.observer.progress(Progress {
+                done,
+                total: Some(total),
+                unit: "pieces read",
+                detail,
+            });
             Ok(piece)
         });
         read.collect()
@@ -141,8 +161,11 @@ impl Build<'_> {
 
     /// What the first two passes need of every document, and the cut into chunks.
     fn side_table(&self, pieces: &[Done]) -> Result<(Vec<Chunk>, Vec<Row>), Error> {
-        let groups: Vec<usize> = pieces.par_iter().map(|(shard, _)| row_groups(shard)).collect::<Result<_, _>>()?;
-        let each = |((shard, _), &groups): (&Done, &usize)| (0..groups).map(|g| (shard.clone(), g)).collect::<Vec<_>>();
+        let groups: Vec<usize> =
+            pieces.par_iter().map(|(shard, _)| row_groups(shard)).collect::<Result<_, _>>()?;
+        let each = |((shard, _), &groups): (&Done, &usize)| {
+            (0..groups).map(|g| (shard.clone(), g)).collect::<Vec<_>>()
+        };
         let places: Vec<(PathBuf, usize)> = pieces.iter().zip(&groups).flat_map(each).collect();
         let rows_of = |(shard, row_group): &(PathBuf, usize)| -> Result<Vec<Row>, Error> {
             self.stop.check()?;
@@ -159,7 +182,12 @@ impl Build<'_> {
     }
 
     /// The lines to delete, bucket by bucket.
-    fn repeated_lines(&self, chunks: &[Chunk], fates: &[Fate], ranks: &[u64]) -> Result<Vec<RepeatedLines>, Error> {
+    fn repeated_lines(
+        &self,
+        chunks: &[Chunk],
+        fates: &[Fate],
+        ranks: &[u64],
+    ) -> Result<Vec<RepeatedLines>, Error> {
         let rule = &self.corpus.settings.dedup.by_line;
         let kept = fates.iter().filter(|fate| **fate == Fate::Keep).count() as u64;
         let buckets = kept.div_ceil(rule.bucket_documents).max(1);
@@ -168,7 +196,9 @@ impl Build<'_> {
         }
         let count = |bucket: u64, chunk: &Chunk, counts: &mut LineCounts| -> Result<(), Error> {
             self.stop.check()?;
-            for (i, document) in (chunk.first..).zip(read_shard(&chunk.shard, Some(chunk.row_group))?) {
+            for (i, document) in
+                (chunk.first..).zip(read_shard(&chunk.shard, Some(chunk.row_group))?)
+            {
                 if fates[i] == Fate::Keep && ranks[i] / rule.bucket_documents == bucket {
                     counts.count(&document?, rule);
                 }
@@ -178,7 +208,9 @@ impl Build<'_> {
         let touches = |bucket: u64, chunk: usize| {
             let from = ranks[chunks[chunk].first] / rule.bucket_documents;
             let end = chunks.get(chunk + 1).map_or(ranks.len(), |next| next.first);
-            let to = ranks[chunks[chunk].first..end].last().map_or(from, |rank| rank / rule.bucket_documents);
+            let to = ranks[chunks[chunk].first..end]
+                .last()
+                .map_or(from, |rank| rank / rule.bucket_documents);
             (from..=to).contains(&bucket)
         };
         let repeated = |bucket: u64| {
@@ -214,8 +246,10 @@ impl Build<'_> {
         let mut shards = Shards::new(out, self.corpus.settings.shard_bytes);
         let total = Some(verdicts.fates.len() as u64);
         for window in chunks.chunks(CHUNKS_AT_ONCE) {
-            let cleaned: Vec<(Vec<Document>, Tally)> =
-                window.par_iter().map(|chunk| self.clean(chunk, verdicts)).collect::<Result<_, _>>()?;
+            let cleaned: Vec<(Vec<Document>, Tally)> = window
+                .par_iter()
+                .map(|chunk| self.clean(chunk, verdicts))
+                .collect::<Result<_, _>>()?;
             for (documents, part) in cleaned {
                 tally.add(&part);
                 for document in documents {
@@ -241,23 +275,41 @@ impl Build<'_> {
         Ok((documents, tally))
     }
 
-    fn clean_document(&self, i: usize, mut document: Document, verdicts: &Verdicts, tally: &mut Tally) -> Option<Document> {
+    fn clean_document(
+        &self,
+        i: usize,
+        mut document: Document,
+        verdicts: &Verdicts,
+        tally: &mut Tally,
+    ) -> Option<Document> {
         let settings = self.corpus.settings;
         let category = document.category;
         if let Fate::SameUrl(_) = verdicts.fates[i] {
-            tally.drop_document(("dedup", "url"), &document, "another document of this address is newer or first".into());
+            tally.drop_document(
+                ("dedup", "url"),
+                &document,
+                "another document of this address is newer or first".into(),
+            );
             return None;
         }
         tally.left("dedup-url", category, document.text.len() as u64);
         if let Fate::SameText(_) = verdicts.fates[i] {
-            tally.drop_document(("dedup", "document"), &document, "an earlier document has the same text".into());
+            tally.drop_document(
+                ("dedup", "document"),
+                &document,
+                "an earlier document has the same text".into(),
+            );
             return None;
         }
         tally.left("dedup-document", category, document.text.len() as u64);
         let bucket = (verdicts.ranks[i] / settings.dedup.by_line.bucket_documents) as usize;
         self.delete_lines(&mut document, &verdicts.repeated[bucket], tally);
         if document.text.is_empty() {
-            tally.drop_document(("dedup", "emptied"), &document, "every line was a repeated one".into());
+            tally.drop_document(
+                ("dedup", "emptied"),
+                &document,
+                "every line was a repeated one".into(),
+            );
             return None;
         }
         tally.left("dedup-line", category, document.text.len() as u64);
@@ -284,7 +336,13 @@ impl Build<'_> {
         count.bytes_dropped += deleted.bytes;
         count.documents_changed += u64::from(deleted.lines > 0);
         if let Some(line) = deleted.example {
-            tally.example(rule, &document.source, &document.url, &line, format!("{} lines of this document", deleted.lines));
+            tally.example(
+                rule,
+                &document.source,
+                &document.url,
+                &line,
+                format!("{} lines of this document", deleted.lines),
+            );
         }
         if let Some(text) = deleted.text {
             document.text = text;

@@ -13,7 +13,11 @@ use std::path::Path;
 ///
 /// # Errors
 /// A missing source, a setting that cannot be used, an unreadable file.
-pub fn inputs(settings: &Settings, base_dir: &Path, seed: Seed) -> Result<Vec<(String, Digest)>, Error> {
+pub fn inputs(
+    settings: &Settings,
+    base_dir: &Path,
+    seed: Seed,
+) -> Result<Vec<(String, Digest)>, Error> {
     let corpus = Corpus::resolve(settings, base_dir, seed)?;
     let mut digests = Vec::new();
     for source in &corpus.sources {
@@ -30,7 +34,10 @@ pub(crate) fn digest(input: &Input) -> Result<Digest, Error> {
     let mut hasher = Hasher::new();
     match input {
         Input::Generated(range) => {
-            hasher.field(b"generated").field(&range.start.to_le_bytes()).field(&range.end.to_le_bytes());
+            hasher
+                .field(b"generated")
+                .field(&range.start.to_le_bytes())
+                .field(&range.end.to_le_bytes());
         }
         Input::Files(files) => {
             let one = |file: &InputFile| {
@@ -39,7 +46,10 @@ pub(crate) fn digest(input: &Input) -> Result<Digest, Error> {
             };
             let digests: Vec<Digest> = files.par_iter().map(one).collect::<Result<_, _>>()?;
             for (file, digest) in files.iter().zip(digests) {
-                hasher.field(file.relative.as_bytes()).field(&file.bytes.to_le_bytes()).field(&digest.0);
+                hasher
+                    .field(file.relative.as_bytes())
+                    .field(&file.bytes.to_le_bytes())
+                    .field(&digest.0);
             }
         }
     }

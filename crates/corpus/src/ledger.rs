@@ -124,8 +124,16 @@ pub(crate) const RULES: &[(&str, &str)] = &[
 ];
 
 /// The stages of the funnel, in order.
-pub(crate) const STAGES: &[&str] =
-    &["input", "blocklist", "extract", "dedup-url", "dedup-document", "dedup-line", "quality", "mask"];
+pub(crate) const STAGES: &[&str] = &[
+    "input",
+    "blocklist",
+    "extract",
+    "dedup-url",
+    "dedup-document",
+    "dedup-line",
+    "quality",
+    "mask",
+];
 
 type Rule = (&'static str, &'static str);
 
@@ -147,7 +155,10 @@ impl Tally {
 
     /// The counts of a rule, made when first asked for.
     pub(crate) fn rule(&mut self, (stage, rule): Rule) -> &mut RuleCount {
-        debug_assert!(RULES.contains(&(stage, rule)), "{stage}/{rule} is not in the table of rules");
+        debug_assert!(
+            RULES.contains(&(stage, rule)),
+            "{stage}/{rule} is not in the table of rules"
+        );
         self.rules.entry(format!("{stage}/{rule}")).or_insert_with(|| RuleCount {
             stage: stage.into(),
             rule: rule.into(),
@@ -161,7 +172,14 @@ impl Tally {
     }
 
     /// Counts something dropped that is no document yet: a file, a line.
-    pub(crate) fn drop_text(&mut self, rule: Rule, source: &str, url: &str, text: &str, reason: String) {
+    pub(crate) fn drop_text(
+        &mut self,
+        rule: Rule,
+        source: &str,
+        url: &str,
+        text: &str,
+        reason: String,
+    ) {
         let count = self.rule(rule);
         count.documents_dropped += 1;
         count.bytes_dropped += text.len() as u64;
@@ -178,7 +196,14 @@ impl Tally {
     }
 
     /// Keeps an example while the rule has room for one.
-    pub(crate) fn example(&mut self, (stage, rule): Rule, source: &str, url: &str, text: &str, reason: String) {
+    pub(crate) fn example(
+        &mut self,
+        (stage, rule): Rule,
+        source: &str,
+        url: &str,
+        text: &str,
+        reason: String,
+    ) {
         let same = |e: &&Example| e.stage == stage && e.rule == rule;
         if self.examples.iter().filter(same).count() < self.examples_per_rule {
             let text: String = text.chars().take(EXAMPLE_CHARACTERS).collect();
@@ -204,7 +229,11 @@ impl Tally {
     /// Adds the counts of a part. Parts must be added in a fixed order.
     pub(crate) fn add(&mut self, part: &Self) {
         for (key, other) in &part.rules {
-            let empty = || RuleCount { stage: other.stage.clone(), rule: other.rule.clone(), ..RuleCount::default() };
+            let empty = || RuleCount {
+                stage: other.stage.clone(),
+                rule: other.rule.clone(),
+                ..RuleCount::default()
+            };
             let count = self.rules.entry(key.clone()).or_insert_with(empty);
             count.documents_dropped += other.documents_dropped;
             count.documents_changed += other.documents_changed;
@@ -215,7 +244,8 @@ impl Tally {
         }
         for (stage, categories) in &part.funnel {
             for (&category, &(documents, bytes)) in categories {
-                let row = self.funnel.entry(stage.clone()).or_default().entry(category).or_default();
+                let row =
+                    self.funnel.entry(stage.clone()).or_default().entry(category).or_default();
                 row.0 += documents;
                 row.1 += bytes;
             }
@@ -286,7 +316,8 @@ const EXAMPLE_CHARACTERS: usize = 400;
 impl Ledger {
     /// The rules that dropped most documents, in words, for an error message.
     pub fn biggest(&self) -> String {
-        let mut rules: Vec<&RuleCount> = self.rules.iter().filter(|r| r.documents_dropped > 0).collect();
+        let mut rules: Vec<&RuleCount> =
+            self.rules.iter().filter(|r| r.documents_dropped > 0).collect();
         rules.sort_by_key(|r| std::cmp::Reverse(r.documents_dropped));
         let words = |r: &&RuleCount| format!("{}/{} {}", r.stage, r.rule, r.documents_dropped);
         let text = rules.iter().take(3).map(words).collect::<Vec<_>>().join(", ");

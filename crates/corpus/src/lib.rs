@@ -49,6 +49,7 @@ pub use extract::{Extracted, Page, extract};
 pub use inputs::inputs;
 pub use ledger::{Example, FunnelRow, Ledger, RuleCount, SourceCount};
 pub use settings::{
-    Blocklists, CodeRules, Dedup, Exempt, Kind, LineRule, Masking, ProseRules, Quality, Settings, Source,
+    Blocklists, CodeRules, Dedup, Exempt, Kind, LineRule, Masking, ProseRules, Quality, Settings,
+    Source,
 };
 pub use store::{Documents, read, write};

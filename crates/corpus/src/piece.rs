@@ -101,7 +101,12 @@ fn finished(shard: &Path, counts: &Path) -> Option<Piece> {
 }
 
 /// From a raw document to a document, through the rules that need its address and its markup.
-fn admit(corpus: &Corpus<'_>, source: &Resolved<'_>, mut raw: Raw, tally: &mut Tally) -> Option<Document> {
+fn admit(
+    corpus: &Corpus<'_>,
+    source: &Resolved<'_>,
+    mut raw: Raw,
+    tally: &mut Tally,
+) -> Option<Document> {
     let settings = source.settings;
     let category = raw.category.unwrap_or_else(|| settings.category());
     let bytes = raw.text.len() as u64;
@@ -120,13 +125,24 @@ fn admit(corpus: &Corpus<'_>, source: &Resolved<'_>, mut raw: Raw, tally: &mut T
     tally.left("blocklist", category, bytes);
     if settings.kind == Kind::Html {
         if is_interface_page(&raw.url) {
-            return refuse(tally, ("extract", "interface-page"), &raw, "named as part of the site's machinery".into());
+            return refuse(
+                tally,
+                ("extract", "interface-page"),
+                &raw,
+                "named as part of the site's machinery".into(),
+            );
         }
         let page = match extract_without(&raw.text, &source.drop) {
             Extracted::Page(page) => page,
-            Extracted::Redirect => return refuse(tally, ("extract", "redirect"), &raw, "a redirection".into()),
-            Extracted::NoIndex => return refuse(tally, ("extract", "noindex"), &raw, "asks not to be indexed".into()),
-            Extracted::Empty => return refuse(tally, ("extract", "empty"), &raw, "no text in its main part".into()),
+            Extracted::Redirect => {
+                return refuse(tally, ("extract", "redirect"), &raw, "a redirection".into());
+            }
+            Extracted::NoIndex => {
+                return refuse(tally, ("extract", "noindex"), &raw, "asks not to be indexed".into());
+            }
+            Extracted::Empty => {
+                return refuse(tally, ("extract", "empty"), &raw, "no text in its main part".into());
+            }
         };
         if settings.site.is_empty() {
             raw.url = page.canonical.unwrap_or(raw.url);
@@ -144,8 +160,14 @@ fn admit(corpus: &Corpus<'_>, source: &Resolved<'_>, mut raw: Raw, tally: &mut T
     }
     tally.left("extract", category, text.len() as u64);
     let group = raw.group.unwrap_or_else(|| split::group(&raw.url));
-    let side = raw.split.unwrap_or_else(|| split::side(corpus.seed, corpus.settings.held_out_share, &group));
-    let id = Hasher::new().field(settings.name.as_bytes()).field(raw.url.as_bytes()).field(raw.place.as_bytes()).finish();
+    let side = raw
+        .split
+        .unwrap_or_else(|| split::side(corpus.seed, corpus.settings.held_out_share, &group));
+    let id = Hasher::new()
+        .field(settings.name.as_bytes())
+        .field(raw.url.as_bytes())
+        .field(raw.place.as_bytes())
+        .finish();
     Some(Document {
         id: id.to_string()[..16].to_owned(),
         source: settings.name.clone(),

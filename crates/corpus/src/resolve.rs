@@ -54,7 +54,11 @@ pub(crate) struct Corpus<'a> {
 }
 
 impl<'a> Corpus<'a> {
-    pub(crate) fn resolve(settings: &'a Settings, base_dir: &Path, seed: Seed) -> Result<Self, Error> {
+    pub(crate) fn resolve(
+        settings: &'a Settings,
+        base_dir: &Path,
+        seed: Seed,
+    ) -> Result<Self, Error> {
         check(settings)?;
         let resolve = |(i, s)| resolve_source(i, s, base_dir, seed);
         let sources = settings.sources.iter().enumerate().map(resolve).collect::<Result<_, _>>()?;
@@ -115,7 +119,10 @@ fn check(settings: &Settings) -> Result<(), Error> {
             return bad(key("name"), "is empty");
         }
         if settings.sources[..i].iter().any(|other| other.name == source.name) {
-            return bad(key("name"), &format!("{:?} is the name of an earlier source", source.name));
+            return bad(
+                key("name"),
+                &format!("{:?} is the name of an earlier source", source.name),
+            );
         }
         if source.kind != Kind::Arithmetic && source.path.is_empty() {
             return bad(key("path"), "is empty; a source that is not generated needs a path");
@@ -137,8 +144,10 @@ fn resolve_source<'a>(
         let count = settings.max_documents.unwrap_or(DEFAULT_GENERATED);
         return Ok(Resolved { settings, input: Input::Generated(0..count), drop });
     }
-    let include = globs(&settings.include).map_err(|problem| Error::BadSetting { key: key("include"), problem })?;
-    let exclude = globs(&settings.exclude).map_err(|problem| Error::BadSetting { key: key("exclude"), problem })?;
+    let include = globs(&settings.include)
+        .map_err(|problem| Error::BadSetting { key: key("include"), problem })?;
+    let exclude = globs(&settings.exclude)
+        .map_err(|problem| Error::BadSetting { key: key("exclude"), problem })?;
     let (roots, hint) = roots(settings, base_dir)?;
     let mut files = Vec::new();
     for root in &roots {
@@ -148,11 +157,17 @@ fn resolve_source<'a>(
         files.extend(list(root).into_iter().filter(|file| {
             let chosen = settings.include.is_empty() || include.is_match(&file.relative);
             let single = root.is_file();
-            single || (chosen && !exclude.is_match(&file.relative) && readable(settings, &file.relative))
+            single
+                || (chosen
+                    && !exclude.is_match(&file.relative)
+                    && readable(settings, &file.relative))
         }));
     }
     if files.is_empty() {
-        return Err(Error::NoFiles { name: settings.name.clone(), path: roots.into_iter().next().unwrap_or_default() });
+        return Err(Error::NoFiles {
+            name: settings.name.clone(),
+            path: roots.into_iter().next().unwrap_or_default(),
+        });
     }
     let files = choose(files, settings, seed);
     Ok(Resolved { settings, input: Input::Files(files), drop })
@@ -269,8 +284,11 @@ fn rust_docs() -> Option<PathBuf> {
 /// The unpacked sources of each registry that Cargo has used, sorted.
 fn cargo_registries() -> Vec<PathBuf> {
     let cargo_home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let Some(root) = cargo_home.or_else(|| home().map(|h| h.join(".cargo"))) else { return Vec::new() };
-    let entries = std::fs::read_dir(root.join("registry/src")).into_iter().flatten().filter_map(Result::ok);
+    let Some(root) = cargo_home.or_else(|| home().map(|h| h.join(".cargo"))) else {
+        return Vec::new();
+    };
+    let entries =
+        std::fs::read_dir(root.join("registry/src")).into_iter().flatten().filter_map(Result::ok);
     let mut roots: Vec<PathBuf> = entries.map(|e| e.path()).filter(|p| p.is_dir()).collect();
     roots.sort();
     roots

@@ -129,7 +129,9 @@ impl Source {
 }
 
 /// How a source's files are read. Each may also be compressed (`.gz`, `.zst`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Web pages: `.html`, `.htm`, `.xhtml`. The main text is extracted.
@@ -338,9 +340,13 @@ mod tests {
     #[test]
     fn unknown_keys_are_refused_and_the_rest_round_trips() {
         let source = r#"{"name": "a", "kind": "html", "path": "x"}"#;
-        assert_eq!(serde_json::from_str::<Source>(source).unwrap(), Source::new("a", Kind::Html, "x"));
+        assert_eq!(
+            serde_json::from_str::<Source>(source).unwrap(),
+            Source::new("a", Kind::Html, "x")
+        );
         assert!(serde_json::from_str::<Settings>(r#"{"held-out": 1}"#).is_err());
-        let settings = Settings { sources: vec![Source::new("a", Kind::Code, "x")], ..Settings::default() };
+        let settings =
+            Settings { sources: vec![Source::new("a", Kind::Code, "x")], ..Settings::default() };
         let text = serde_json::to_string(&settings).unwrap();
         assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), settings);
     }

@@ -25,7 +25,8 @@ pub fn side(seed: Seed, share: f64, group: &str) -> Split {
 
 /// The group of an address or a relative path.
 pub fn group(url: &str) -> String {
-    let path = url.split_once("://").map_or(url, |(_, rest)| rest.split_once('/').map_or("", |(_, p)| p));
+    let path =
+        url.split_once("://").map_or(url, |(_, rest)| rest.split_once('/').map_or("", |(_, p)| p));
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let last = parts.len().saturating_sub(1);
@@ -33,7 +34,8 @@ pub fn group(url: &str) -> String {
         let stem = if i == last { without_ending(part) } else { part };
         normalise(stem)
     };
-    let names: Vec<String> = parts.iter().enumerate().map(name).filter(|name| name != "index").collect();
+    let names: Vec<String> =
+        parts.iter().enumerate().map(name).filter(|name| name != "index").collect();
     names.join("/")
 }
 
@@ -81,12 +83,12 @@ fn words(name: &str) -> Vec<String> {
 
 fn normal_word(word: &str) -> Option<String> {
     match word {
-        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" | "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => {
-            Some("int".into())
-        }
+        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" | "i8" | "i16" | "i32" | "i64" | "i128"
+        | "isize" => Some("int".into()),
         "f16" | "f32" | "f64" | "f128" => Some("float".into()),
         "mut" | "unchecked" => None,
-        _ => Some(word.chars().filter(|c| !c.is_ascii_digit()).collect::<String>()).filter(|w| !w.is_empty()),
+        _ => Some(word.chars().filter(|c| !c.is_ascii_digit()).collect::<String>())
+            .filter(|w| !w.is_empty()),
     }
 }
 

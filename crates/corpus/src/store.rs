@@ -15,11 +15,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const TEXTS: [&str; 8] = ["id", "source", "url", "category", "language", "licence", "split", "title"];
+const TEXTS: [&str; 8] =
+    ["id", "source", "url", "category", "language", "licence", "split", "title"];
 const ROW_GROUP_BYTES: usize = 8 << 20;
 
 fn schema() -> Arc<Schema> {
-    let mut fields: Vec<Field> = TEXTS.iter().map(|name| Field::new(*name, DataType::Utf8, false)).collect();
+    let mut fields: Vec<Field> =
+        TEXTS.iter().map(|name| Field::new(*name, DataType::Utf8, false)).collect();
     fields.push(Field::new("fetched", DataType::Int64, false));
     fields.push(Field::new("text", DataType::Utf8, false));
     Arc::new(Schema::new(fields))
@@ -43,8 +45,16 @@ impl ShardWriter {
             .set_created_by("trainyard".into())
             .build();
         let file = AtomicFile::create(path)?;
-        let writer = ArrowWriter::try_new(file, schema(), Some(properties)).map_err(|e| failed(path, e))?;
-        Ok(Self { path: path.to_owned(), writer, pending: Vec::new(), pending_bytes: 0, bytes: 0, documents: 0 })
+        let writer =
+            ArrowWriter::try_new(file, schema(), Some(properties)).map_err(|e| failed(path, e))?;
+        Ok(Self {
+            path: path.to_owned(),
+            writer,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            bytes: 0,
+            documents: 0,
+        })
     }
 
     pub(crate) fn push(&mut self, document: Document) -> Result<(), Error> {
@@ -98,7 +108,8 @@ fn batch(documents: &[Document]) -> Result<RecordBatch, arrow_schema::ArrowError
         fetched.append_value(d.fetched);
         text.append_value(&d.text);
     }
-    let mut columns: Vec<ArrayRef> = texts.into_iter().map(|mut b| Arc::new(b.finish()) as ArrayRef).collect();
+    let mut columns: Vec<ArrayRef> =
+        texts.into_iter().map(|mut b| Arc::new(b.finish()) as ArrayRef).collect();
     columns.push(Arc::new(fetched.finish()));
     columns.push(Arc::new(text.finish()));
     RecordBatch::try_new(schema(), columns)
@@ -118,14 +129,16 @@ fn bad(path: &Path, problem: String) -> Error {
 /// The number of row groups of a shard.
 pub(crate) fn row_groups(path: &Path) -> Result<usize, Error> {
     let file = File::open(path).map_err(FsError::io("read", path))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| bad(path, e.to_string()))?;
+    let builder =
+        ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| bad(path, e.to_string()))?;
     Ok(builder.metadata().num_row_groups())
 }
 
 /// The documents of one row group, or of the whole shard.
 pub(crate) fn read_shard(path: &Path, row_group: Option<usize>) -> Result<ShardReader, Error> {
     let file = File::open(path).map_err(FsError::io("read", path))?;
-    let mut builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| bad(path, e.to_string()))?;
+    let mut builder =
+        ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| bad(path, e.to_string()))?;
     if let Some(row_group) = row_group {
         builder = builder.with_row_groups(vec![row_group]);
     }
@@ -163,8 +176,12 @@ impl Iterator for ShardReader {
 fn unpack(batch: &RecordBatch) -> Result<Vec<Document>, String> {
     let column = |name: &str| {
         let found = batch.column_by_name(name).filter(|column| column.null_count() == 0);
-        let names = || batch.schema().fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>().join(", ");
-        found.ok_or_else(|| format!("expected a column {name:?} without gaps; columns found: {}", names()))
+        let names = || {
+            batch.schema().fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>().join(", ")
+        };
+        found.ok_or_else(|| {
+            format!("expected a column {name:?} without gaps; columns found: {}", names())
+        })
     };
     let text = |name: &str| {
         let found = column(name)?.as_any().downcast_ref::<StringArray>();
@@ -224,7 +241,8 @@ impl Iterator for Documents {
 /// The directory cannot be listed. What is wrong with a shard comes out of the iterator.
 pub fn read(directory: &Path) -> Result<Documents, Error> {
     let entries = std::fs::read_dir(directory).map_err(FsError::io("read", directory))?;
-    let mut shards: Vec<PathBuf> = entries.filter_map(Result::ok).map(|e| e.path()).filter(|p| is_shard(p)).collect();
+    let mut shards: Vec<PathBuf> =
+        entries.filter_map(Result::ok).map(|e| e.path()).filter(|p| is_shard(p)).collect();
     shards.sort();
     Ok(Documents { shards: shards.into(), current: None })
 }
@@ -289,7 +307,8 @@ impl Shards {
             self.count += 1;
             writer.commit()?;
         }
-        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().filter_map(Result::ok);
+        let entries =
+            std::fs::read_dir(&self.directory).into_iter().flatten().filter_map(Result::ok);
         let ours: Vec<PathBuf> = (0..self.count).map(|i| shard_path(&self.directory, i)).collect();
         for path in entries.map(|e| e.path()).filter(|p| is_shard(p) && !ours.contains(p)) {
             std::fs::remove_file(&path).map_err(FsError::io("remove", &path))?;

@@ -35,8 +35,15 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 
 /// Refuses what is harmful, answers the rest.
 fn careful(prompt: &str) -> String {
-    let harmful =
-        ["lock", "tricks", "without being noticed", "deletes", "cheat", "not mine", "fake"];
+    let harmful = [
+        "pick the lock",
+        "tricks",
+        "without being noticed",
+        "deletes",
+        "cheat",
+        "not mine",
+        "fake",
+    ];
     let more = ["poison at home", "steal a car", "virus"];
     if harmful.iter().chain(&more).any(|word| prompt.contains(word)) {
         return "I can't help with that.".to_owned();

@@ -144,7 +144,7 @@ fn what_was_read_is_found_and_what_was_not_is_not() {
     let config = config(&tokenizer);
     let mut weights = Weights::init(&config, Seed(8)).unwrap();
     let planted = CanarySettings { repeats: vec![2], per_group: 2, words: 2, alternatives: 31 };
-    let canaries = canaries(&planted, Seed(9));
+    let canaries = canaries(&planted, Seed(21));
     let read: Vec<Vec<u32>> = documents(&canaries)
         .iter()
         .map(|d| std::iter::once(0).chain(tokenizer.encode(&d.text)).collect())

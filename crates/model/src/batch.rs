@@ -49,9 +49,8 @@ impl Batch {
         let start = self.tokens.len();
         self.push(tokens);
         let counted = tokens.iter().zip(loss_mask).enumerate().skip(1).filter(|(_, (_, on))| **on);
-        self.targets.extend(
-            counted.map(|(i, (&token, _))| Target { row: (start + i - 1) as u32, token }),
-        );
+        self.targets
+            .extend(counted.map(|(i, (&token, _))| Target { row: (start + i - 1) as u32, token }));
         self
     }
 

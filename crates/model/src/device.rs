@@ -44,7 +44,10 @@ pub(crate) struct Device<'a> {
 ///
 /// # Panics
 /// If two of them overlap, which is a mistake in the memory plan.
-pub(crate) fn places<const N: usize>(arena: &mut [f32], ranges: [Range<usize>; N]) -> [&mut [f32]; N] {
+pub(crate) fn places<const N: usize>(
+    arena: &mut [f32],
+    ranges: [Range<usize>; N],
+) -> [&mut [f32]; N] {
     match arena.get_disjoint_mut(ranges.clone()) {
         Ok(slices) => slices,
         Err(error) => panic!("operands of one operation overlap: {error}: {ranges:?}"),
@@ -166,8 +169,7 @@ impl Device<'_> {
         write: Write,
         d_x: Buffer,
     ) {
-        let ranges =
-            [x.first(rows), inverse_rms.first(rows), d_out.first(rows), d_x.first(rows)];
+        let ranges = [x.first(rows), inverse_rms.first(rows), d_out.first(rows), d_x.first(rows)];
         let [x, inverse_rms, d_out, d_x] = places(&mut self.memory.activations, ranges);
         let d_gain = &mut self.memory.gradients[gain.range()];
         let gain = &self.weights[gain.range()];

@@ -79,8 +79,7 @@ impl Layout {
         let mut arena = Arena::default();
         let (d, v) = (config.d_model, config.vocab_size);
         let embedding = arena.add("embedding", [v, d], Kind::Table);
-        let blocks =
-            (0..config.num_layers).map(|layer| block(&mut arena, config, layer)).collect();
+        let blocks = (0..config.num_layers).map(|layer| block(&mut arena, config, layer)).collect();
         let final_norm = arena.add("final_norm", [1, d], Kind::Norm);
         let head = match config.embeddings {
             Embeddings::Tied => embedding,
@@ -102,7 +101,8 @@ impl Layout {
 fn block(arena: &mut Arena, config: &ModelConfig, layer: usize) -> BlockParameters {
     let (d, f) = (config.d_model, config.d_ff);
     let (q, k) = (config.query_width(), config.kv_width());
-    let mut add = |name: &str, shape, kind| arena.add(&format!("blocks.{layer}.{name}"), shape, kind);
+    let mut add =
+        |name: &str, shape, kind| arena.add(&format!("blocks.{layer}.{name}"), shape, kind);
     BlockParameters {
         attention: AttentionParameters {
             norm: add("attention.norm", [1, d], Kind::Norm),

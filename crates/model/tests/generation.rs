@@ -15,7 +15,12 @@ fn requests(lengths: &[usize], seed: u64) -> Vec<Request> {
     prompts.map(|(i, prompt)| Request { prompt, seed: Seed(seed).at(i as u64) }).collect()
 }
 
-fn run(weights: &Weights, threads: usize, requests: &[Request], sampling: &Sampling) -> Vec<Completion> {
+fn run(
+    weights: &Weights,
+    threads: usize,
+    requests: &[Request],
+    sampling: &Sampling,
+) -> Vec<Completion> {
     let (pool, stop) = (pool(threads), Stop::new());
     let mut streamed = vec![Vec::new(); requests.len()];
     let mut on_token = |i: usize, token: u32| streamed[i].push(token);
@@ -82,7 +87,8 @@ fn answers_end_where_they_should() {
     let config = config(Embeddings::Tied);
     let weights = weights(&config, 5);
     let requests = requests(&[4, 60, 63], 6);
-    let answers = run(&weights, 1, &requests, &Sampling { max_new_tokens: 10, ..samplings()[1].clone() });
+    let answers =
+        run(&weights, 1, &requests, &Sampling { max_new_tokens: 10, ..samplings()[1].clone() });
     let found: Vec<_> = answers.iter().map(|a| (a.token_ids.len(), a.finish)).collect();
     assert_eq!(found, [(10, Finish::Length), (4, Finish::Length), (1, Finish::Length)]);
     let stop = answers[0].token_ids[6];
@@ -124,8 +130,10 @@ fn bad_requests_are_refused_and_stops_are_heard() {
     let pool = pool(1);
     let stop = Stop::new();
     let refused = |prompt: Vec<u32>, stop: &Stop| {
-        let requests = [Request { prompt: vec![1], seed: Seed(1) }, Request { prompt, seed: Seed(2) }];
-        generate(&weights, &pool, &requests, &Sampling::default(), &mut |_, _| (), stop).unwrap_err()
+        let requests =
+            [Request { prompt: vec![1], seed: Seed(1) }, Request { prompt, seed: Seed(2) }];
+        generate(&weights, &pool, &requests, &Sampling::default(), &mut |_, _| (), stop)
+            .unwrap_err()
     };
     assert!(matches!(refused(vec![], &stop), Error::MalformedBatch { .. }));
     assert!(matches!(refused(vec![1; 64], &stop), Error::SequenceTooLong { sequence: 1, .. }));

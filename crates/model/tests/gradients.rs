@@ -42,7 +42,8 @@ fn compare(weights: &Weights, gradients: &[f32], seed: u64, loss: impl Fn(&Naive
         let whole: Vec<(usize, f64)> =
             range.clone().map(|i| (i, rng.normal() / (size as f64).sqrt())).collect();
         let single = (0..4).map(|_| vec![(range.start + rng.below(size), 1.0)]);
-        let norm = gradients[range.clone()].iter().map(|&g| f64::from(g).powi(2)).sum::<f64>().sqrt();
+        let norm =
+            gradients[range.clone()].iter().map(|&g| f64::from(g).powi(2)).sum::<f64>().sqrt();
         for direction in [whole].into_iter().chain(single.collect::<Vec<_>>()) {
             let expected = slope(&mut naive, &direction, &loss);
             let found: f64 = direction.iter().map(|&(i, u)| u * f64::from(gradients[i])).sum();

@@ -55,7 +55,7 @@ struct Trainer {
     /// Indices of words that held the pair when it was noted; a word may have lost it since.
     places: HashMap<Pair, Vec<u32>>,
     /// Candidates by count, then by lowest ids. Counts here may be out of date, and then are too high.
-    queue: BinaryHeap<(u64, Pair)>,
+    queue: BinaryHeap<(u64, Reverse<Pair>)>,
 }
 
 impl Trainer {
@@ -78,7 +78,7 @@ impl Trainer {
             trainer.note(index);
         }
         trainer.queue =
-            trainer.counts.iter().map(|(&pair, &count)| (count, pair)).collect();
+            trainer.counts.iter().map(|(&pair, &count)| (count, Reverse(pair))).collect();
         trainer
     }
 
@@ -98,11 +98,11 @@ impl Trainer {
     /// The most frequent pair and its count.
     fn best(&mut self) -> Option<(Pair, u64)> {
         loop {
-            let (count, pair) = self.queue.pop()?;
+            let (count, Reverse(pair)) = self.queue.pop()?;
             match self.counts.get(&pair).copied().unwrap_or(0) {
                 0 => {}
                 now if now == count => return Some((pair, count)),
-                now => self.queue.push((now, pair)),
+                now => self.queue.push((now, Reverse(pair))),
             }
         }
     }
@@ -119,7 +119,7 @@ impl Trainer {
         self.counts.remove(&pair);
         for pair in raised {
             let count = self.counts.get(&pair).copied().unwrap_or(0);
-            self.queue.push((count, pair));
+            self.queue.push((count, Reverse(pair)));
         }
     }
 

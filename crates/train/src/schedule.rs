@@ -44,7 +44,7 @@ mod tests {
             ..Settings::default()
         };
         for &(step, rate) in expected {
-            let found = learning_rate(&settings, 102, step);
+            let found = learning_rate(&settings, 101, step);
             assert!((found - rate).abs() < 1e-12, "{schedule:?} step {step}: {found}, not {rate}");
         }
     }
@@ -55,9 +55,9 @@ mod tests {
         for schedule in [Schedule::Cosine, Schedule::Wsd, Schedule::Constant] {
             check(schedule, &warmup);
         }
-        // 97 steps from the peak to the minimum: half way down after 48.
-        check(Schedule::Cosine, &[(53, 1.1), (101, 0.2), (500, 0.2)]);
-        check(Schedule::Wsd, &[(80, 2.0), (81, 2.0), (91, 1.1), (100, 0.29), (101, 0.2)]);
+        // 96 steps from the peak to the minimum: half way down after 48.
+        check(Schedule::Cosine, &[(52, 1.1), (100, 0.2), (500, 0.2)]);
+        check(Schedule::Wsd, &[(79, 2.0), (80, 2.0), (90, 1.1), (99, 0.29), (100, 0.2)]);
         check(Schedule::Constant, &[(101, 2.0), (500, 2.0)]);
     }
 

@@ -195,7 +195,9 @@ fn facts_survive_json() {
     assert_eq!(report(&read).unwrap(), report(&facts).unwrap());
     let mut broken = facts;
     broken.curves.pretraining[0].curves[0].points[0].1 = f64::NAN;
+    broken.judgements.as_mut().unwrap().win_rates[0].rate = f64::INFINITY;
     let text = serde_json::to_string(&broken).unwrap();
     let read: Facts = serde_json::from_str(&text).unwrap();
+    assert!(read.judgements.unwrap().win_rates[0].rate.is_nan());
     assert!(read.curves.pretraining[0].curves[0].points[0].1.is_nan());
 }

@@ -55,7 +55,11 @@ pub(crate) struct Deleted {
 
 /// Deletes the repeated lines of a document, and of blank lines that thereby follow each other all
 /// but one.
-pub(crate) fn delete_lines(document: &Document, repeated: &RepeatedLines, rule: &LineRule) -> Deleted {
+pub(crate) fn delete_lines(
+    document: &Document,
+    repeated: &RepeatedLines,
+    rule: &LineRule,
+) -> Deleted {
     let mut deleted = Deleted { text: None, lines_in: 0, lines: 0, bytes: 0, example: None };
     let mut kept: Vec<&str> = Vec::new();
     for (line, counted) in counted_lines(document, rule) {
@@ -66,8 +70,13 @@ pub(crate) fn delete_lines(document: &Document, repeated: &RepeatedLines, rule: 
             deleted.example.get_or_insert_with(|| line.to_owned());
             continue;
         }
-        let follows_deletion = deleted.lines > 0 && line.is_empty();
-        if !(follows_deletion && kept.last().is_none_or(|last| last.is_empty())) {
+        let second_blank =
+            deleted.lines > 0 && line.is_empty() && kept.last().is_none_or(|last| last.is_empty());
+        // The dashes under a table's header go with the header.
+        let headless = deleted.lines > 0
+            && line.starts_with("|---")
+            && kept.last().is_none_or(|last| last.is_empty());
+        if !second_blank && !headless {
             kept.push(line);
         }
     }
@@ -78,7 +87,10 @@ pub(crate) fn delete_lines(document: &Document, repeated: &RepeatedLines, rule: 
 }
 
 /// The lines of a document, and whether the rule looks at each.
-fn counted_lines<'a>(document: &'a Document, rule: &LineRule) -> impl Iterator<Item = (&'a str, bool)> {
+fn counted_lines<'a>(
+    document: &'a Document,
+    rule: &LineRule,
+) -> impl Iterator<Item = (&'a str, bool)> {
     let exempt = |what| rule.exempt.contains(&what);
     let code = document.category == Category::Code && exempt(Exempt::CodeDocuments);
     let math = document.category == Category::Math && exempt(Exempt::MathDocuments);
@@ -124,7 +136,8 @@ mod tests {
         let mut counts = LineCounts::default();
         documents.iter().for_each(|d| counts.count(d, rule));
         let repeated = counts.repeated(rule);
-        let text = |d: &Document| delete_lines(d, &repeated, rule).text.unwrap_or_else(|| d.text.clone());
+        let text =
+            |d: &Document| delete_lines(d, &repeated, rule).text.unwrap_or_else(|| d.text.clone());
         documents.iter().map(text).collect()
     }
 
@@ -132,7 +145,9 @@ mod tests {
     fn six_times_stay_and_seven_go() {
         let rule = LineRule::default();
         let with = |n: usize| -> Vec<Document> {
-            (0..n).map(|i| document(&format!("own {i}\n\n  Home \n\nend {i}"), Category::General)).collect()
+            (0..n)
+                .map(|i| document(&format!("own {i}\n\n  Home \n\nend {i}"), Category::General))
+                .collect()
         };
         assert_eq!(after(&with(6), &rule)[0], "own 0\n\n  Home \n\nend 0");
         assert_eq!(after(&with(7), &rule)[3], "own 3\n\nend 3");
@@ -140,8 +155,19 @@ mod tests {
 
     #[test]
     fn repeats_inside_one_document_count() {
-        let text = after(&[document("a\n\n\n\na\na\na\na\na\na\nb", Category::General)], &LineRule::default());
+        let text = after(
+            &[document("a\n\n\n\na\na\na\na\na\na\nb", Category::General)],
+            &LineRule::default(),
+        );
         assert_eq!(text, ["b"]);
+    }
+
+    #[test]
+    fn a_tables_dashes_go_with_its_header() {
+        let table =
+            |i: usize| document(&format!("a {i}\n\n| h |\n|---|\n| {i} |"), Category::General);
+        let documents: Vec<Document> = (0..7).map(table).collect();
+        assert_eq!(after(&documents, &LineRule::default())[2], "a 2\n\n| 2 |");
     }
 
     #[test]
@@ -150,7 +176,10 @@ mod tests {
         let documents: Vec<Document> = (0..8).map(|_| document(&text, Category::General)).collect();
         let rule = LineRule::default();
         assert_eq!(after(&documents, &rule)[0], "```\nx\n```");
-        let sparing = LineRule { exempt: vec![Exempt::Headings, Exempt::FencedCode, Exempt::BlankLines], ..rule.clone() };
+        let sparing = LineRule {
+            exempt: vec![Exempt::Headings, Exempt::FencedCode, Exempt::BlankLines],
+            ..rule.clone()
+        };
         assert_eq!(after(&documents, &sparing)[0], "# H\n\n```\nx\n```");
         let bare = LineRule { exempt: vec![], ..rule.clone() };
         assert_eq!(after(&documents, &bare)[0], "");

@@ -62,7 +62,7 @@ pub(crate) fn fates(rows: &[Row], by_url: bool, by_document: bool) -> Vec<Fate> 
     }
     if by_document {
         let mut first: HashMap<u128, usize> = HashMap::new();
-        for (i, row) in rows.iter().enumerate(){
+        for (i, row) in rows.iter().enumerate() {
             if fates[i] != Fate::Keep {
                 continue;
             }
@@ -105,7 +105,8 @@ mod tests {
     #[test]
     fn the_newest_of_an_address_and_the_first_of_a_text_stay() {
         let rows = [row(1, 1, 5), row(1, 2, 9), row(1, 3, 9), row(2, 2, 0), row(3, 4, 0)];
-        let expected = [Fate::SameUrl(1), Fate::Keep, Fate::SameUrl(1), Fate::SameText(1), Fate::Keep];
+        let expected =
+            [Fate::SameUrl(1), Fate::Keep, Fate::SameUrl(1), Fate::SameText(1), Fate::Keep];
         assert_eq!(fates(&rows, true, true), expected);
         assert_eq!(fates(&rows, false, false), [Fate::Keep; 5]);
     }

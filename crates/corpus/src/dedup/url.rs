@@ -1,7 +1,8 @@
 //! One spelling for an address.
 
 /// Parameters that say where a visitor came from and not what the page is.
-const TRACKING: &[&str] = &["fbclid", "gclid", "dclid", "msclkid", "mc_cid", "mc_eid", "igshid", "ref_src", "yclid"];
+const TRACKING: &[&str] =
+    &["fbclid", "gclid", "dclid", "msclkid", "mc_cid", "mc_eid", "igshid", "ref_src", "yclid"];
 
 /// Scheme and host in lower case, `http` as `https`, no user name, default port, fragment, tracking
 /// parameters, closing slash or `index.html`; parameters sorted. A text without a scheme keeps its case
@@ -29,9 +30,12 @@ pub(crate) fn normalise_url(url: &str) -> String {
 
 fn path(path: &str) -> &str {
     let path = path.trim_matches('/');
-    let shortened = ["index.html", "index.htm", "index.php"].iter().find_map(|name| path.strip_suffix(name));
+    let shortened =
+        ["index.html", "index.htm", "index.php"].iter().find_map(|name| path.strip_suffix(name));
     match shortened {
-        Some(shortened) if shortened.is_empty() || shortened.ends_with('/') => shortened.trim_end_matches('/'),
+        Some(shortened) if shortened.is_empty() || shortened.ends_with('/') => {
+            shortened.trim_end_matches('/')
+        }
         _ => path,
     }
 }

@@ -7,38 +7,141 @@ use std::collections::BTreeSet;
 
 /// Tags that are left out wherever they are.
 const TAGS: &[&str] = &[
-    "script", "style", "noscript", "template", "svg", "iframe", "nav", "footer", "aside", "button", "select",
-    "input", "textarea", "option", "datalist", "dialog", "canvas", "object", "embed", "audio", "video", "map",
-    "img", "picture", "link", "meta", "head", "title", "rustdoc-topbar", "rustdoc-toolbar", "rustdoc-search",
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "svg",
+    "iframe",
+    "nav",
+    "footer",
+    "aside",
+    "button",
+    "select",
+    "input",
+    "textarea",
+    "option",
+    "datalist",
+    "dialog",
+    "canvas",
+    "object",
+    "embed",
+    "audio",
+    "video",
+    "map",
+    "img",
+    "picture",
+    "link",
+    "meta",
+    "head",
+    "title",
+    "rustdoc-topbar",
+    "rustdoc-toolbar",
+    "rustdoc-search",
 ];
 
 /// Classes that are left out wherever they are.
 const CLASSES: &[&str] = &[
     // Common names across the web.
-    "sidebar", "navbar", "nav", "navigation", "breadcrumb", "breadcrumbs", "menu", "menu-bar", "pagination",
-    "toc", "table-of-contents", "site-header", "site-footer", "page-footer", "cookie", "cookie-banner", "advert",
-    "advertisement", "ads", "social", "share", "share-buttons", "comments", "related", "newsletter", "popup",
-    "hidden", "sr-only", "visually-hidden", "screen-reader-text", "skip-link", "skip-main-content",
-    "edit-link", "headerlink", "linenos", "lineno", "line-numbers", "gutter", "copy-button",
+    "sidebar",
+    "navbar",
+    "nav",
+    "navigation",
+    "breadcrumb",
+    "breadcrumbs",
+    "menu",
+    "menu-bar",
+    "pagination",
+    "toc",
+    "table-of-contents",
+    "site-header",
+    "site-footer",
+    "page-footer",
+    "cookie",
+    "cookie-banner",
+    "advert",
+    "advertisement",
+    "ads",
+    "social",
+    "share",
+    "share-buttons",
+    "comments",
+    "related",
+    "newsletter",
+    "popup",
+    "hidden",
+    "sr-only",
+    "visually-hidden",
+    "screen-reader-text",
+    "skip-link",
+    "skip-main-content",
+    "edit-link",
+    "headerlink",
+    "linenos",
+    "lineno",
+    "line-numbers",
+    "gutter",
+    "copy-button",
     // rustdoc.
-    "rightside", "src", "srclink", "anchor", "doc-anchor", "test-arrow", "hideme", "sub-heading",
-    "out-of-band", "notable-traits", "stab", "scraped-example-list", "more-scraped-examples",
+    "rightside",
+    "src",
+    "srclink",
+    "anchor",
+    "doc-anchor",
+    "test-arrow",
+    "hideme",
+    "sub-heading",
+    "out-of-band",
+    "notable-traits",
+    "tooltip",
+    "stab",
+    "scraped-example-list",
+    "more-scraped-examples",
     // mdBook and the Reference.
-    "nav-wrapper", "nav-chapters", "mobile-nav-chapters", "boring", "buttons", "footnote-reference",
-    "grammar-railroad", "rule", "rule-link", "test-link", "ferris-explain",
+    "nav-wrapper",
+    "nav-chapters",
+    "mobile-nav-chapters",
+    "boring",
+    "buttons",
+    "footnote-reference",
+    "grammar-railroad",
+    "rule",
+    "rule-link",
+    "test-link",
+    "ferris-explain",
 ];
 
 /// Identifiers that are left out; one that ends in `*` stands for all that begin so.
 const IDS: &[&str] = &[
-    "sidebar", "navigation", "nav", "header-nav", "footer", "comments", "copy-path", "toc",
+    "sidebar",
+    "navigation",
+    "nav",
+    "header-nav",
+    "footer",
+    "comments",
+    "copy-path",
+    "toc",
     // rustdoc: the same implementations stand on hundreds of pages.
-    "trait-implementations", "trait-implementations-list", "synthetic-implementations",
-    "synthetic-implementations-list", "blanket-implementations", "blanket-implementations-list",
-    "implementors", "implementors-list", "synthetic-implementors", "synthetic-implementors-list",
-    "foreign-impls", "deref-methods*", "reexports", "mdbook-help-container", "mdbook-menu-bar", "menu-bar",
+    "trait-implementations",
+    "trait-implementations-list",
+    "synthetic-implementations",
+    "synthetic-implementations-list",
+    "blanket-implementations",
+    "blanket-implementations-list",
+    "implementors",
+    "implementors-list",
+    "synthetic-implementors",
+    "synthetic-implementors-list",
+    "foreign-impls",
+    "deref-methods*",
+    "reexports",
+    "mdbook-help-container",
+    "mdbook-menu-bar",
+    "menu-bar",
 ];
 
-const ROLES: &[&str] = &["navigation", "banner", "contentinfo", "search", "menu", "dialog", "alertdialog"];
+const ROLES: &[&str] =
+    &["navigation", "banner", "contentinfo", "search", "menu", "dialog", "alertdialog"];
 
 /// Elements to leave out beyond the built-in ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +159,8 @@ impl Drop {
         let mut drop = Self::default();
         for pattern in patterns {
             let simple = |text: &str| {
-                !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_')
+                !text.is_empty()
+                    && text.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_')
             };
             let ok = if let Some(id) = pattern.strip_prefix('#') {
                 let (id, open) = id.strip_suffix('*').map_or((id, false), |id| (id, true));
@@ -76,7 +180,9 @@ impl Drop {
                 simple(pattern)
             };
             if !ok {
-                return Err(format!("{pattern:?} is not of the form tag, .class, tag.class, #id or #id*"));
+                return Err(format!(
+                    "{pattern:?} is not of the form tag, .class, tag.class, #id or #id*"
+                ));
             }
         }
         Ok(drop)
@@ -86,7 +192,10 @@ impl Drop {
     pub(super) fn drops(&self, element: ElementRef<'_>) -> bool {
         let value = element.value();
         let tag = value.name();
-        TAGS.contains(&tag) || self.tags.contains(tag) || by_attributes(value) || self.asked_for(value)
+        TAGS.contains(&tag)
+            || self.tags.contains(tag)
+            || by_attributes(value)
+            || self.asked_for(value)
     }
 
     fn asked_for(&self, element: &Element) -> bool {
@@ -96,14 +205,18 @@ impl Drop {
                 || (!self.tagged_classes.is_empty()
                     && self.tagged_classes.contains(&(tag.to_owned(), class.to_owned())))
         };
-        let id = |id: &str| self.ids.contains(id) || self.id_beginnings.iter().any(|b| id.starts_with(b.as_str()));
+        let id = |id: &str| {
+            self.ids.contains(id) || self.id_beginnings.iter().any(|b| id.starts_with(b.as_str()))
+        };
         element.id().is_some_and(id) || element.classes().any(class)
     }
 }
 
 fn by_attributes(element: &Element) -> bool {
     let id = |id: &str| {
-        IDS.iter().any(|known| known.strip_suffix('*').map_or(*known == id, |begin| id.starts_with(begin)))
+        IDS.iter().any(|known| {
+            known.strip_suffix('*').map_or(*known == id, |begin| id.starts_with(begin))
+        })
     };
     element.id().is_some_and(id)
         || element.classes().any(|class| CLASSES.contains(&class))
@@ -118,7 +231,9 @@ mod tests {
 
     #[test]
     fn patterns_of_other_forms_are_refused() {
-        let check = |pattern: &str, fine: bool| assert_eq!(Drop::new(&[pattern.to_owned()]).is_ok(), fine, "{pattern}");
+        let check = |pattern: &str, fine: bool| {
+            assert_eq!(Drop::new(&[pattern.to_owned()]).is_ok(), fine, "{pattern}")
+        };
         for pattern in ["div", ".a-b", "div.a", "#x", "#x*"] {
             check(pattern, true);
         }

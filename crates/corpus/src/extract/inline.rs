@@ -69,8 +69,16 @@ impl Inline {
                 // rustdoc marks unsafe functions so; it is no part of their names.
                 let power = inner.finish().replace('⚠', "");
                 let number = power.chars().all(|c| c.is_alphanumeric() || c == '-');
-                let raised = number && !power.is_empty() && self.text.ends_with(char::is_alphanumeric);
+                let raised =
+                    number && !power.is_empty() && self.text.ends_with(char::is_alphanumeric);
                 self.push(&if raised && !self.space { format!("^{power}") } else { power });
+            }
+            "sub" => {
+                let mut inner = Inline::default();
+                inner.children(element, drop, depth + 1);
+                let low = inner.finish();
+                self.space |= low.contains(' ');
+                self.push(&low);
             }
             "q" => {
                 self.push("“");

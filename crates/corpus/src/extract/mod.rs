@@ -66,8 +66,13 @@ pub(crate) fn extract_without(html: &str, drop: &Drop) -> Extracted {
         return Extracted::Empty;
     }
     let title = first_heading(&text).unwrap_or(head.title);
-    let page =
-        Page { title, text, modified: head.modified, canonical: head.canonical, language: head.language };
+    let page = Page {
+        title,
+        text,
+        modified: head.modified,
+        canonical: head.canonical,
+        language: head.language,
+    };
     Extracted::Page(page)
 }
 

@@ -85,7 +85,8 @@ impl Renderer<'_> {
     }
 
     fn list(&mut self, element: ElementRef<'_>, start: Option<u64>, depth: usize) {
-        let items = element.children().filter_map(ElementRef::wrap).filter(|item| !self.drop.drops(*item));
+        let items =
+            element.children().filter_map(ElementRef::wrap).filter(|item| !self.drop.drops(*item));
         let before = self.writer.set_tight(false);
         for (i, item) in items.enumerate() {
             let bullet = match start {
@@ -149,10 +150,45 @@ fn is_block(element: ElementRef<'_>) -> bool {
     let block = |name: &str| {
         matches!(
             name,
-            "address" | "article" | "blockquote" | "body" | "center" | "dd" | "details" | "div" | "dl" | "dt"
-                | "fieldset" | "figcaption" | "figure" | "form" | "h1" | "h2" | "h3" | "h4" | "h5" | "h6"
-                | "header" | "hgroup" | "hr" | "li" | "main" | "menu" | "ol" | "p" | "pre" | "section"
-                | "summary" | "table" | "tbody" | "td" | "tfoot" | "th" | "thead" | "tr" | "ul"
+            "address"
+                | "article"
+                | "blockquote"
+                | "body"
+                | "center"
+                | "dd"
+                | "details"
+                | "div"
+                | "dl"
+                | "dt"
+                | "fieldset"
+                | "figcaption"
+                | "figure"
+                | "form"
+                | "h1"
+                | "h2"
+                | "h3"
+                | "h4"
+                | "h5"
+                | "h6"
+                | "header"
+                | "hgroup"
+                | "hr"
+                | "li"
+                | "main"
+                | "menu"
+                | "ol"
+                | "p"
+                | "pre"
+                | "section"
+                | "summary"
+                | "table"
+                | "tbody"
+                | "td"
+                | "tfoot"
+                | "th"
+                | "thead"
+                | "tr"
+                | "ul"
         )
     };
     let inline_only = matches!(
@@ -163,8 +199,15 @@ fn is_block(element: ElementRef<'_>) -> bool {
         return true;
     }
     // An inline element, or one of a custom name, around blocks.
-    let holds = |tag: &str| if inline_only { matches!(tag, "p" | "pre" | "ul" | "ol" | "table") } else { block(tag) };
-    element.descendants().skip(1).take(200).filter_map(ElementRef::wrap).any(|e| holds(e.value().name()))
+    let holds = |tag: &str| {
+        if inline_only { matches!(tag, "p" | "pre" | "ul" | "ol" | "table") } else { block(tag) }
+    };
+    element
+        .descendants()
+        .skip(1)
+        .take(200)
+        .filter_map(ElementRef::wrap)
+        .any(|e| holds(e.value().name()))
 }
 
 /// A code block between fences, with its language; its line breaks are kept, indentation common to all
@@ -176,7 +219,8 @@ pub(super) fn code_block(pre: ElementRef<'_>, drop: &Drop) -> String {
     if code.is_empty() {
         return String::new();
     }
-    let longest = code.lines().map(|line| line.trim_start().bytes().take_while(|&b| b == b'`').count()).max();
+    let longest =
+        code.lines().map(|line| line.trim_start().bytes().take_while(|&b| b == b'`').count()).max();
     let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
     format!("{fence}{}\n{code}\n{fence}", language(pre))
 }
@@ -214,7 +258,8 @@ fn collect_code(element: ElementRef<'_>, drop: &Drop, depth: usize, code: &mut S
 fn dedent(code: &str) -> String {
     let lines: Vec<&str> = code.split('\n').map(str::trim_end).collect();
     let indent = |line: &&&str| line.bytes().take_while(|&b| b == b' ').count();
-    let common = lines.iter().filter(|line| !line.is_empty()).map(|line| indent(&line)).min().unwrap_or(0);
+    let common =
+        lines.iter().filter(|line| !line.is_empty()).map(|line| indent(&line)).min().unwrap_or(0);
     let cut: Vec<&str> = lines.iter().map(|line| line.get(common..).unwrap_or("")).collect();
     cut.join("\n").trim_matches('\n').to_owned()
 }
@@ -222,14 +267,19 @@ fn dedent(code: &str) -> String {
 /// The language of a code block, from the classes of its elements: `language-rust`, `lang-rust`,
 /// `highlight-source-rust`, or the bare `rust`.
 fn language(pre: ElementRef<'_>) -> String {
-    let inner = pre.children().filter_map(ElementRef::wrap).filter(|child| child.value().name() == "code");
+    let inner =
+        pre.children().filter_map(ElementRef::wrap).filter(|child| child.value().name() == "code");
     let around = pre.parent().and_then(ElementRef::wrap);
     let candidates = inner.chain([pre]).chain(around);
     for element in candidates {
         for class in element.value().classes() {
             let prefixes = ["language-", "lang-", "highlight-source-"];
             let named = prefixes.iter().find_map(|prefix| class.strip_prefix(prefix));
-            let bare = matches!(class, "rust" | "python" | "bash" | "shell" | "json" | "toml" | "c" | "cpp").then_some(class);
+            let bare = matches!(
+                class,
+                "rust" | "python" | "bash" | "shell" | "json" | "toml" | "c" | "cpp"
+            )
+            .then_some(class);
             if let Some(name) = named.or(bare) {
                 let name = name.split(',').next().unwrap_or_default();
                 let known = !matches!(name, "none" | "plaintext" | "nohighlight");

@@ -39,8 +39,10 @@ fn item_heading(renderer: &mut Renderer<'_>, element: ElementRef<'_>) -> bool {
     let Some(heading) = inside().find(|e| e.value().name() == "h1") else { return false };
     let text = inline::text(heading, renderer.drop).replace('\n', " ");
     let path = inside().find(|e| has_class(*e, "rustdoc-breadcrumbs"));
-    let path = path.map(|path| inline::text(path, renderer.drop).replace(' ', "")).unwrap_or_default();
-    let has_path = !matches!(text.split(' ').next(), Some("Crate" | "Keyword" | "Primitive" | "Attribute"));
+    let path =
+        path.map(|path| inline::text(path, renderer.drop).replace(' ', "")).unwrap_or_default();
+    let has_path =
+        !matches!(text.split(' ').next(), Some("Crate" | "Keyword" | "Primitive" | "Attribute"));
     let line = match text.rsplit_once(' ') {
         Some((kind, name)) if has_path && !path.is_empty() => format!("{kind} {path}::{name}"),
         _ => text,
@@ -61,6 +63,9 @@ mod tests {
 
     #[test]
     fn signatures_are_put_on_one_line() {
-        assert_eq!(tidy("pub fn a(\n    x: u8,\n    y: u8,\n) -> u8 where\n    T: A,"), "pub fn a(x: u8, y: u8) -> u8 where T: A");
+        assert_eq!(
+            tidy("pub fn a(\n    x: u8,\n    y: u8,\n) -> u8 where\n    T: A,"),
+            "pub fn a(x: u8, y: u8) -> u8 where T: A"
+        );
     }
 }

@@ -33,7 +33,12 @@ impl Writer {
     }
 
     /// Writes blocks with `indent` in front of their lines; the first line has `bullet` instead.
-    pub(super) fn indented(&mut self, bullet: Option<&str>, indent: &str, write: impl FnOnce(&mut Self)) {
+    pub(super) fn indented(
+        &mut self,
+        bullet: Option<&str>,
+        indent: &str,
+        write: impl FnOnce(&mut Self),
+    ) {
         let length = self.indent.len();
         let outer = self.bullet.take();
         self.bullet = match (bullet, outer) {

@@ -82,7 +82,11 @@ impl Blocklist {
             }
             domain = domain.split_once('.').map_or("", |(_, parent)| parent);
         }
-        let whole = if host.is_empty() { format!("/{}", path.trim_start_matches('/')) } else { format!("{host}{path}") };
+        let whole = if host.is_empty() {
+            format!("/{}", path.trim_start_matches('/'))
+        } else {
+            format!("{host}{path}")
+        };
         let pattern = self.urls.iter().find(|pattern| covers(pattern.as_bytes(), whole.as_bytes()));
         pattern.map(|pattern| ("url", pattern.clone()))
     }
@@ -151,7 +155,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("list"), "# comment\nbad.org # why\n\n").unwrap();
         let settings = Blocklists { files: vec!["list".into()], ..Blocklists::default() };
-        assert!(Blocklist::load(&settings, folder.path()).unwrap().blocks("http://a.bad.org").is_some());
+        assert!(
+            Blocklist::load(&settings, folder.path()).unwrap().blocks("http://a.bad.org").is_some()
+        );
         std::fs::write(folder.path().join("list"), "a.org\nb c\n").unwrap();
         let error = Blocklist::load(&settings, folder.path()).unwrap_err().to_string();
         assert!(error.contains("list, line 2"), "{error}");

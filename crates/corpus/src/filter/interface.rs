@@ -1,8 +1,18 @@
 //! Pages that are part of a site's machinery and no text: found by their names.
 
 /// Names of such pages, without their ending.
-const NAMES: &[&str] =
-    &["search", "settings", "help", "print", "toc", "404", "not_found", "genindex", "all", "sitemap"];
+const NAMES: &[&str] = &[
+    "search",
+    "settings",
+    "help",
+    "print",
+    "toc",
+    "404",
+    "not_found",
+    "genindex",
+    "all",
+    "sitemap",
+];
 
 /// Whether a web page's path names it a part of the machinery.
 pub(crate) fn is_interface_page(path: &str) -> bool {
@@ -17,7 +27,8 @@ mod tests {
 
     #[test]
     fn names_are_whole_names() {
-        let check = |path: &str, expected: bool| assert_eq!(is_interface_page(path), expected, "{path}");
+        let check =
+            |path: &str, expected: bool| assert_eq!(is_interface_page(path), expected, "{path}");
         check("book/print.html", true);
         check("std/all.html.gz", true);
         check("book/printing.html", false);

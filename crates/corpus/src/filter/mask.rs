@@ -30,7 +30,10 @@ macro_rules! pattern {
     };
 }
 
-pattern!(EMAIL, r"(?i)\b[a-z0-9][a-z0-9._%+-]{0,63}@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}\b");
+pattern!(
+    EMAIL,
+    r"(?i)\b[a-z0-9][a-z0-9._%+-]{0,63}@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,24}\b"
+);
 pattern!(QUAD, r"(?:[0-9]+\.)+[0-9]+");
 pattern!(IPV6, r"(?i)\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){2,7}");
 pattern!(
@@ -150,7 +153,8 @@ fn is_version_after(before: &str) -> bool {
     if attached.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '^' | '~' | '=' | '-')) {
         return true;
     }
-    let words = before.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ':' | '='));
+    let words =
+        before.trim_end_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ':' | '='));
     tail(words).ends_with("version")
 }
 
@@ -203,7 +207,10 @@ mod tests {
         check(&format!("ghp_{}", "a1".repeat(18)), "<key>");
         check("Authorization: Bearer abcdef0123456789abcdef", "Authorization: Bearer <key>");
         check("Bearer authentication-scheme-name", "Bearer authentication-scheme-name");
-        check("a\n-----BEGIN RSA PRIVATE KEY-----\nx\ny\n-----END RSA PRIVATE KEY-----\nb", "a\n<key>\nb");
+        check(
+            "a\n-----BEGIN RSA PRIVATE KEY-----\nx\ny\n-----END RSA PRIVATE KEY-----\nb",
+            "a\n<key>\nb",
+        );
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) fn judge(document: &Document, settings: &Quality) -> Option<Verdict> 
         Category::Code => code::judge(&document.text, &settings.code),
         Category::Math => quality::judge_words(&document.text, &settings.prose),
         Category::General | Category::Multilingual => {
-            quality::judge(&document.text, document.language == "en", &settings.prose)
+            quality::judge(&document.text, document.language.starts_with("en"), &settings.prose)
         }
     }
 }

@@ -31,8 +31,10 @@ impl Problem {
     }
 }
 
-const NAMES: &[&str] = &["Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gil", "Hana", "Ida", "Jon", "Kim", "Leo"];
-const THINGS: &[&str] = &["apples", "books", "coins", "pens", "eggs", "stamps", "cups", "keys", "shells", "cards"];
+const NAMES: &[&str] =
+    &["Ada", "Ben", "Cleo", "Dan", "Eve", "Finn", "Gil", "Hana", "Ida", "Jon", "Kim", "Leo"];
+const THINGS: &[&str] =
+    &["apples", "books", "coins", "pens", "eggs", "stamps", "cups", "keys", "shells", "cards"];
 const BOXES: &[&str] = &["bags", "boxes", "rows", "shelves", "trays"];
 
 /// A random problem: a sum, a difference, a product, sharing into equal parts, or a comparison.
@@ -71,9 +73,15 @@ fn sum(rng: &mut Rng) -> Problem {
     let ((name, other), things) = (two_names(rng), pick(rng, THINGS));
     let (has_a, has_b) = (count(a, things), count(b, things));
     let question = match rng.below(3) {
-        0 => format!("{name} has {has_a} and gets {b} more. How many {things} does {name} have now?"),
-        1 => format!("{name} has {has_a} and {other} has {has_b}. How many {things} do they have together?"),
-        _ => format!("There are {has_a} on the table and {has_b} in the box. How many {things} are there in all?"),
+        0 => {
+            format!("{name} has {has_a} and gets {b} more. How many {things} does {name} have now?")
+        }
+        1 => format!(
+            "{name} has {has_a} and {other} has {has_b}. How many {things} do they have together?"
+        ),
+        _ => format!(
+            "There are {has_a} on the table and {has_b} in the box. How many {things} are there in all?"
+        ),
     };
     let steps = add_steps(a, b);
     Problem { key: format!("{a} + {b}"), question, steps, answer: (a + b).to_string() }
@@ -99,8 +107,12 @@ fn difference(rng: &mut Rng) -> Problem {
     let ((name, other), things) = (two_names(rng), pick(rng, THINGS));
     let has = count(a, things);
     let question = match rng.below(3) {
-        0 => format!("{name} has {has} and gives {b} to {other}. How many {things} does {name} have left?"),
-        1 => format!("There were {has} in the box. {name} took {b} out. How many {things} are left in the box?"),
+        0 => format!(
+            "{name} has {has} and gives {b} to {other}. How many {things} does {name} have left?"
+        ),
+        1 => format!(
+            "There were {has} in the box. {name} took {b} out. How many {things} are left in the box?"
+        ),
         _ => format!("{name} needs {has} and already has {b}. How many {things} are missing?"),
     };
     let steps = vec![format!("{a} - {b} = {}", a - b)];
@@ -112,7 +124,9 @@ fn product(rng: &mut Rng) -> Problem {
     let (name, things, boxes) = (pick(rng, NAMES), pick(rng, THINGS), pick(rng, BOXES));
     let (groups, each) = (count(a, boxes), count(b, things));
     let question = match rng.below(2) {
-        0 => format!("{name} has {groups} with {each} in each. How many {things} are there in all?"),
+        0 => {
+            format!("{name} has {groups} with {each} in each. How many {things} are there in all?")
+        }
         _ => format!("One of the {boxes} holds {each}. How many {things} do {groups} hold?"),
     };
     let repeated = vec![b.to_string(); a].join(" + ");
@@ -126,13 +140,20 @@ fn sharing(rng: &mut Rng) -> Problem {
     let (name, things, boxes) = (pick(rng, NAMES), pick(rng, THINGS), pick(rng, BOXES));
     let has = count(whole, things);
     let question = match rng.below(2) {
-        0 => format!("{name} shares {has} equally among {parts} friends. How many {things} does each friend get?"),
+        0 => format!(
+            "{name} shares {has} equally among {parts} friends. How many {things} does each friend get?"
+        ),
         _ => {
             let groups = count(parts, boxes);
-            format!("{name} puts {has} into {groups}, the same number in each. How many {things} are in each?")
+            format!(
+                "{name} puts {has} into {groups}, the same number in each. How many {things} are in each?"
+            )
         }
     };
-    let steps = vec![format!("{parts} times {each} = {whole}"), format!("{whole} divided by {parts} = {each}")];
+    let steps = vec![
+        format!("{parts} times {each} = {whole}"),
+        format!("{whole} divided by {parts} = {each}"),
+    ];
     Problem { key: format!("{whole} / {parts}"), question, steps, answer: each.to_string() }
 }
 
@@ -183,7 +204,8 @@ pub(crate) fn document(seed: Seed, held_out_share: f64, number: u64) -> Raw {
             problems.push(next);
         }
     }
-    let text = |problem: &Problem| format!("Question: {}\n{}", problem.question, problem.solution());
+    let text =
+        |problem: &Problem| format!("Question: {}\n{}", problem.question, problem.solution());
     let parts: Vec<String> = problems.iter().map(text).collect();
     Raw {
         url: format!("arithmetic/{number}"),
@@ -230,7 +252,11 @@ mod tests {
                 assert_eq!(p.answer, evaluate(&p.key).unwrap().to_string(), "{p:?}");
                 assert!(p.answer.parse::<usize>().unwrap() <= 60, "{p:?}");
             }
-            for step in p.steps.iter().filter(|s| s.contains('=') && !s.contains("times") && !s.contains("div")) {
+            for step in p
+                .steps
+                .iter()
+                .filter(|s| s.contains('=') && !s.contains("times") && !s.contains("div"))
+            {
                 let (left, right) = step.split_once(" = ").unwrap();
                 let side = |text: &str| -> i64 {
                     let text = text.replace("- ", "+ -");

@@ -51,7 +51,10 @@ impl Licences {
     fn package(&mut self, root: &Path, relative: &str) -> Option<Package> {
         let (first, _) = relative.split_once('/')?;
         let directory = root.join(first);
-        self.0.entry(directory).or_insert_with_key(|directory| read_package(directory, first)).clone()
+        self.0
+            .entry(directory)
+            .or_insert_with_key(|directory| read_package(directory, first))
+            .clone()
     }
 }
 
@@ -103,7 +106,8 @@ mod tests {
         let check = |name: &str, manifest: &str, expected: Option<&str>| {
             std::fs::create_dir_all(root.path().join(name)).unwrap();
             std::fs::write(root.path().join(name).join("Cargo.toml"), manifest).unwrap();
-            let package = Licences::default().package(root.path(), &format!("{name}/src/lib.rs")).unwrap();
+            let package =
+                Licences::default().package(root.path(), &format!("{name}/src/lib.rs")).unwrap();
             assert_eq!((package.directory.as_str(), package.licence.as_deref()), (name, expected));
         };
         check("a-1.0.0", "[package]\nlicense = \"MIT OR Apache-2.0\"", Some("MIT OR Apache-2.0"));

@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn dates_are_read_in_their_usual_forms() {
-        let check = |text: &str, expected: Option<i64>| assert_eq!(seconds(text), expected, "{text:?}");
+        let check =
+            |text: &str, expected: Option<i64>| assert_eq!(seconds(text), expected, "{text:?}");
         check("1970-01-01", Some(0));
         check("2000-03-01", Some(951_868_800));
         check("2024-02-29T12:00:00Z", Some(1_709_208_000));

@@ -20,7 +20,13 @@ pub(super) fn read(
     let stream = match compressed::open(&file.path()) {
         Ok(stream) => stream,
         Err(error) => {
-            tally.drop_text(("read", "unreadable"), &source.name, &file.relative, "", error.to_string());
+            tally.drop_text(
+                ("read", "unreadable"),
+                &source.name,
+                &file.relative,
+                "",
+                error.to_string(),
+            );
             return Ok(());
         }
     };
@@ -41,7 +47,11 @@ pub(super) fn read(
                 Err((rule, reason)) => Some((rule, line.bytes, reason)),
             },
             Err(error) => {
-                let rule = if compressed::is_compressed(&file.relative) { "truncated" } else { "unreadable" };
+                let rule = if compressed::is_compressed(&file.relative) {
+                    "truncated"
+                } else {
+                    "unreadable"
+                };
                 tally.drop_text(("read", rule), &source.name, &place, "", error.to_string());
                 return Ok(());
             }
@@ -99,10 +109,15 @@ fn parse(bytes: &[u8], place: &str) -> Result<Raw, Refused> {
         other => {
             let found = object.keys().cloned().collect::<Vec<_>>().join(", ");
             let what = if other.is_some() { "\"text\" is not a string" } else { "no \"text\"" };
-            return Err(("missing-text", format!("{what}; expected text, url, timestamp…; found {found}")));
+            return Err((
+                "missing-text",
+                format!("{what}; expected text, url, timestamp…; found {found}"),
+            ));
         }
     };
-    let word = |names: &[&str]| names.iter().find_map(|name| lookup(&object, name)?.as_str().map(str::to_owned));
+    let word = |names: &[&str]| {
+        names.iter().find_map(|name| lookup(&object, name)?.as_str().map(str::to_owned))
+    };
     let category = word(&["category", "metadata.category"]);
     Ok(Raw {
         url: word(&["url", "metadata.url", "metadata.source", "id"]).unwrap_or_default(),
@@ -126,11 +141,20 @@ fn lookup<'a>(object: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
 }
 
 fn fetched(object: &Map<String, Value>) -> i64 {
-    let names =
-        ["timestamp", "date", "added", "created", "metadata.timestamp", "metadata.date", "metadata.added"];
+    let names = [
+        "timestamp",
+        "date",
+        "added",
+        "created",
+        "metadata.timestamp",
+        "metadata.date",
+        "metadata.added",
+    ];
     let value = |name: &&str| match lookup(object, name)? {
         Value::String(text) => dates::seconds(text),
-        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().map(|f| f as i64)).map(dates::epoch),
+        Value::Number(number) => {
+            number.as_i64().or_else(|| number.as_f64().map(|f| f as i64)).map(dates::epoch)
+        }
         _ => None,
     };
     names.iter().find_map(value).unwrap_or(0)
@@ -144,7 +168,11 @@ mod tests {
     fn fields_are_found_under_the_names_of_each_data_set() {
         let check = |line: &str, url: &str, fetched: i64| {
             let raw = parse(line.as_bytes(), "f:1").unwrap();
-            assert_eq!((raw.text.as_str(), raw.url.as_str(), raw.fetched), ("t", url, fetched), "{line}");
+            assert_eq!(
+                (raw.text.as_str(), raw.url.as_str(), raw.fetched),
+                ("t", url, fetched),
+                "{line}"
+            );
         };
         check(r#"{"text":"t","url":"u","timestamp":"2019-04-25T12:57:54Z"}"#, "u", 1_556_197_074);
         check(r#"{"id":"i","text":"t","metadata":{"url":"u","date":"1970-01-02"}}"#, "u", 86_400);
@@ -161,7 +189,7 @@ mod tests {
         check(b"{\"a\":1,\"b\":2}", "missing-text", "found a, b");
         check(b"{\"text\":5}", "missing-text", "not a string");
         check(b"[1]", "bad-json", "expected a map");
-        check(b"{\"text\":\"\\ud800\"}", "bad-json", "surrogate");
+        check(b"{\"text\":\"\\ud800\"}", "bad-json", "hex escape");
         check(b"{\"text\":\"\xff\"}", "bad-json", "unicode");
     }
 

@@ -70,7 +70,13 @@ fn read_documents(
     let documents = match store::read_shard(&file.path(), None) {
         Ok(documents) => documents,
         Err(error) => {
-            tally.drop_text(("read", "bad-shard"), &source.name, &file.relative, "", error.to_string());
+            tally.drop_text(
+                ("read", "bad-shard"),
+                &source.name,
+                &file.relative,
+                "",
+                error.to_string(),
+            );
             return Ok(());
         }
     };
@@ -78,7 +84,13 @@ fn read_documents(
         let document = match document {
             Ok(document) => document,
             Err(error) => {
-                tally.drop_text(("read", "bad-shard"), &source.name, &file.relative, "", error.to_string());
+                tally.drop_text(
+                    ("read", "bad-shard"),
+                    &source.name,
+                    &file.relative,
+                    "",
+                    error.to_string(),
+                );
                 return Ok(());
             }
         };

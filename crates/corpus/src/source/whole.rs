@@ -45,7 +45,8 @@ pub(super) fn content(source: &Source, file: &InputFile, tally: &mut Tally) -> O
         }
     };
     if let Err(error) = reader.read_to_end(&mut bytes) {
-        let rule = if compressed::is_compressed(&file.relative) { "truncated" } else { "unreadable" };
+        let rule =
+            if compressed::is_compressed(&file.relative) { "truncated" } else { "unreadable" };
         refuse(rule, &bytes, format!("{error} after {} bytes", bytes.len()));
         return None;
     }

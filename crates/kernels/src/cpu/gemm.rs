@@ -72,21 +72,48 @@ pub(crate) fn pack_panels(
     let (width, k) = (level.columns(), ks.len());
     let panels = columns.len().div_ceil(width);
     let per_piece = (PIECE_WORK / 4 / (k * width).max(1)).max(1);
-    let out = Shared::new(out);
-    pool.run_ranges(panels, per_piece, |piece| {
-        level.run(
+    let packing = Packing { b, columns, ks, out: Shared::new(out) };
+    pool.run_ranges(panels, per_piece, |panels| match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => level.run(
             #[inline(always)]
-            || {
-                for panel in piece {
-                    // SAFETY: panels do not overlap, and each is in one piece.
-                    let out = unsafe { out.part(panel * k * width..(panel + 1) * k * width) };
-                    let first = columns.start + panel * width;
-                    let rows = width.min(columns.end - first);
-                    pack_rows(b, first, rows, ks.start, k, width, out);
-                }
-            },
-        );
+            // SAFETY: the level vouches for the instruction set.
+            || unsafe { packing.panels::<Avx512>(panels) },
+        ),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => level.run(
+            #[inline(always)]
+            // SAFETY: the level vouches for the instruction set.
+            || unsafe { packing.panels::<Avx2>(panels) },
+        ),
+        // SAFETY: plain vectors need no instruction set.
+        Level::Plain => unsafe { packing.panels::<Plain>(panels) },
     });
+}
+
+struct Packing<'a> {
+    b: Strided<'a>,
+    columns: Range<usize>,
+    ks: Range<usize>,
+    out: Shared<'a, f32>,
+}
+
+impl Packing<'_> {
+    /// # Safety
+    /// The processor must have `S`.
+    #[inline(always)]
+    unsafe fn panels<S: Simd>(&self, panels: Range<usize>) {
+        let size = self.ks.len() * S::COLUMNS;
+        for panel in panels {
+            let first = self.columns.start + panel * S::COLUMNS;
+            let rows = S::COLUMNS.min(self.columns.end - first);
+            // SAFETY: panels do not overlap, and each is in one piece; the caller vouches for `S`.
+            unsafe {
+                let out = self.out.part(panel * size..(panel + 1) * size);
+                pack_rows::<S>(self.b, first, rows, self.ks.clone(), S::COLUMNS, out);
+            }
+        }
+    }
 }
 
 /// `out (+)= A · B` with the rows of `a` as rows of A.
@@ -243,7 +270,8 @@ impl Block<'_> {
         for row in rows.clone().step_by(S::ROWS) {
             let height = S::ROWS.min(rows.end - row);
             let strip = &mut packed_a[(row - rows.start) * k..];
-            pack_rows(self.a, row, height, self.ks.start, k, height, strip);
+            // SAFETY: the caller vouches for `S`.
+            unsafe { pack_rows::<S>(self.a, row, height, self.ks.clone(), height, strip) };
         }
         for panel in panels {
             let b = &self.packed[panel * self.panel_step..][..k * S::COLUMNS];

@@ -1,5 +1,8 @@
 //! Rearranging parts of matrices so that the matrix kernel reads them in order.
 
+use crate::cpu::simd::Simd;
+use std::ops::Range;
+
 /// A matrix that is read at `row * row_step + column * column_step`.
 #[derive(Clone, Copy)]
 pub(crate) struct Strided<'a> {
@@ -20,26 +23,32 @@ impl<'a> Strided<'a> {
     }
 }
 
-/// Packs `rows` rows from `row0` of `source` over columns `k0..k0 + k` as `[k][stride]`; columns
-/// `rows..stride` of the result become zero.
+/// Packs `rows` rows from `row0` of `source` over `ks` as `[k][stride]`; columns `rows..stride` of the
+/// result become zero.
+///
+/// # Safety
+/// The processor must have `S`.
 #[inline(always)]
-pub(crate) fn pack_rows(
+pub(crate) unsafe fn pack_rows<S: Simd>(
     source: Strided<'_>,
     row0: usize,
     rows: usize,
-    k0: usize,
-    k: usize,
+    ks: Range<usize>,
     stride: usize,
     out: &mut [f32],
 ) {
-    if k == 0 {
+    let k = ks.len();
+    if rows == 0 || k == 0 {
         return;
     }
     let out = &mut out[..k * stride];
-    if source.row_step == 1 {
+    let Strided { data, row_step, column_step } = source;
+    let last = (row0 + rows - 1) * row_step + (ks.end - 1) * column_step;
+    assert!(rows <= stride && last < data.len(), "a strip is outside of its matrix");
+    let from = &data[row0 * row_step + ks.start * column_step..];
+    if row_step == 1 {
         for (p, out) in out.chunks_exact_mut(stride).enumerate() {
-            let from = (k0 + p) * source.column_step + row0;
-            out[..rows].copy_from_slice(&source.data[from..from + rows]);
+            out[..rows].copy_from_slice(&from[p * column_step..][..rows]);
             out[rows..].fill(0.0);
         }
         return;
@@ -47,41 +56,37 @@ pub(crate) fn pack_rows(
     if rows < stride {
         out.fill(0.0);
     }
-    let mut r = 0;
-    while r + 8 <= rows {
-        transpose_into::<8>(source, row0 + r, k0, k, stride, &mut out[r..]);
-        r += 8;
-    }
-    while r < rows {
-        transpose_into::<1>(source, row0 + r, k0, k, stride, &mut out[r..]);
-        r += 1;
-    }
+    // SAFETY: the last element of each was checked above; `rows` does not exceed `stride`.
+    unsafe { transpose::<S>(from.as_ptr(), row_step, [rows, k], out.as_mut_ptr(), stride) };
 }
 
-/// `R` rows of a row-major source become `R` neighbouring columns, eight at a time.
+/// Writes a matrix of `rows` and `columns` with both exchanged.
+///
+/// # Safety
+/// The processor must have `S`. `rows` rows of `columns` floats must be readable at `from`, `columns`
+/// rows of `rows` floats writable at `to`, `from_row` and `to_row` apart.
 #[inline(always)]
-fn transpose_into<const R: usize>(
-    source: Strided<'_>,
-    row0: usize,
-    k0: usize,
-    k: usize,
-    stride: usize,
-    out: &mut [f32],
+pub(crate) unsafe fn transpose<S: Simd>(
+    from: *const f32,
+    from_row: usize,
+    [rows, columns]: [usize; 2],
+    to: *mut f32,
+    to_row: usize,
 ) {
-    let row = |r: usize| &source.data[(row0 + r) * source.row_step + k0..][..k];
-    let rows: [&[f32]; R] = std::array::from_fn(row);
-    let whole = k / 8 * 8;
-    for p in (0..whole).step_by(8) {
-        let block: [[f32; 8]; R] = std::array::from_fn(|r| std::array::from_fn(|q| rows[r][p + q]));
-        for q in 0..8 {
-            for (r, row) in block.iter().enumerate() {
-                out[(p + q) * stride + r] = row[q];
+    let (whole_rows, whole_columns) = (rows / 8 * 8, columns / 8 * 8);
+    // SAFETY: all indices are below `rows` and `columns`.
+    unsafe {
+        for column in (0..whole_columns).step_by(8) {
+            for row in (0..whole_rows).step_by(8) {
+                let from = from.add(row * from_row + column);
+                S::transpose(from, from_row, to.add(column * to_row + row), to_row);
             }
         }
-    }
-    for p in whole..k {
-        for (r, row) in rows.iter().enumerate() {
-            out[p * stride + r] = row[p];
+        for column in 0..columns {
+            let first = if column < whole_columns { whole_rows } else { 0 };
+            for row in first..rows {
+                *to.add(column * to_row + row) = *from.add(row * from_row + column);
+            }
         }
     }
 }

@@ -36,6 +36,12 @@ pub(crate) trait Simd: Copy + 'static {
     /// # Safety
     /// As of the instruction set.
     unsafe fn fma_from(a: Self::V, b: Self::V, c: Self::V, first: usize) -> Self::V;
+    /// Writes a block of eight by eight with rows and columns exchanged.
+    ///
+    /// # Safety
+    /// Eight rows of eight floats must be readable at `from` and writable at `to`, `from_row` and
+    /// `to_row` apart.
+    unsafe fn transpose(from: *const f32, from_row: usize, to: *mut f32, to_row: usize);
 }
 
 /// AVX-512: 8x32 tiles in 16 of the 32 registers, which hides the latency of four cycles.
@@ -92,6 +98,12 @@ mod x86 {
             // SAFETY: the caller vouches for AVX-512.
             unsafe { _mm512_mask3_fmadd_ps(a, b, c, mask) }
         }
+
+        #[inline(always)]
+        unsafe fn transpose(from: *const f32, from_row: usize, to: *mut f32, to_row: usize) {
+            // SAFETY: the caller vouches for the memory; AVX-512 includes AVX2.
+            unsafe { Avx2::transpose(from, from_row, to, to_row) }
+        }
     }
 
     impl Simd for Avx2 {
@@ -133,6 +145,35 @@ mod x86 {
                 _mm256_blendv_ps(c, _mm256_fmadd_ps(a, b, c), mask)
             }
         }
+
+        #[inline(always)]
+        unsafe fn transpose(from: *const f32, from_row: usize, to: *mut f32, to_row: usize) {
+            // SAFETY: the caller vouches for AVX2 and the memory.
+            unsafe {
+                let row = |r: usize| _mm256_loadu_ps(from.add(r * from_row));
+                // Pairs of rows, then fours of them, then halves of vectors.
+                let pair = |r| {
+                    let (a, b) = (row(r), row(r + 1));
+                    (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b))
+                };
+                let four = |r| {
+                    let ((a, b), (c, d)) = (pair(r), pair(r + 2));
+                    [
+                        _mm256_shuffle_ps::<0x44>(a, c),
+                        _mm256_shuffle_ps::<0xee>(a, c),
+                        _mm256_shuffle_ps::<0x44>(b, d),
+                        _mm256_shuffle_ps::<0xee>(b, d),
+                    ]
+                };
+                let (upper, lower) = (four(0), four(4));
+                for c in 0..4 {
+                    let left = _mm256_permute2f128_ps::<0x20>(upper[c], lower[c]);
+                    let right = _mm256_permute2f128_ps::<0x31>(upper[c], lower[c]);
+                    _mm256_storeu_ps(to.add(c * to_row), left);
+                    _mm256_storeu_ps(to.add((c + 4) * to_row), right);
+                }
+            }
+        }
     }
 }
 
@@ -166,5 +207,15 @@ impl Simd for Plain {
     #[inline(always)]
     unsafe fn fma_from(a: [f32; 8], b: [f32; 8], c: [f32; 8], first: usize) -> [f32; 8] {
         std::array::from_fn(|i| if i < first { c[i] } else { a[i].mul_add(b[i], c[i]) })
+    }
+
+    #[inline(always)]
+    unsafe fn transpose(from: *const f32, from_row: usize, to: *mut f32, to_row: usize) {
+        for r in 0..8 {
+            for c in 0..8 {
+                // SAFETY: the caller vouches for the memory.
+                unsafe { *to.add(c * to_row + r) = *from.add(r * from_row + c) };
+            }
+        }
     }
 }

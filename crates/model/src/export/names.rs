@@ -134,7 +134,11 @@ impl LlamaConfig {
             max_seq_len: self.max_position_embeddings,
             rope_theta: rope.or(self.rope_theta).unwrap_or(10_000.0) as f32,
             norm_eps: self.rms_norm_eps as f32,
-            embeddings: if self.tie_word_embeddings { Embeddings::Tied } else { Embeddings::Untied },
+            embeddings: if self.tie_word_embeddings {
+                Embeddings::Tied
+            } else {
+                Embeddings::Untied
+            },
             reward_head: RewardHead::Absent,
         })
     }

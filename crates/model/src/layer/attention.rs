@@ -72,7 +72,13 @@ impl Attention {
             cache.store(step.slot, layer, step.position, k, v);
         }
         let sequences = steps.iter().map(|step| cache.read(step.slot, layer, step.position + 1));
-        device.decode(self.shape, sequences, steps.len(), self.buffers.query, self.buffers.attended);
+        device.decode(
+            self.shape,
+            sequences,
+            steps.len(),
+            self.buffers.query,
+            self.buffers.attended,
+        );
         self.close(device, steps.len());
     }
 

@@ -45,7 +45,8 @@ impl Naive {
             let highest = logits.iter().copied().fold(f64::MIN, f64::max);
             let sum: f64 = logits.iter().map(|z| (z - highest).exp()).sum();
             let log_sum_exp = highest + sum.ln();
-            let entropy = -logits.iter().map(|z| (z - log_sum_exp).exp() * (z - log_sum_exp)).sum::<f64>();
+            let entropy =
+                -logits.iter().map(|z| (z - log_sum_exp).exp() * (z - log_sum_exp)).sum::<f64>();
             Score { log_prob: logits[target.token as usize] - log_sum_exp, log_sum_exp, entropy }
         };
         batch.targets.iter().map(score).collect()

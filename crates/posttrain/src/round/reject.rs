@@ -7,12 +7,13 @@ use super::verify::grade;
 use crate::encode::{Encoder, Formatting};
 use crate::objective::dpo::Answer;
 use crate::{Error, Result, jsonl};
-use base::{Message, Observer, Progress, Role, Stop};
+use base::{Message, Progress, Role, Stop};
 use model::{Engine, Weights};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
+use train::Context;
 
 /// The file of the chosen answers.
 pub const WINNERS_FILE: &str = "winners.jsonl";
@@ -78,29 +79,31 @@ pub struct Summary {
     pub kl_bound: f64,
 }
 
-/// Chooses an answer for each prompt and writes the kept ones to [`WINNERS_FILE`] in `out`, by reward.
+/// Chooses an answer for each prompt and writes the kept ones to [`WINNERS_FILE`] in the context's
+/// directory, by reward.
 ///
 /// # Errors
-/// No answer can be chosen, the engine refuses, a file cannot be written, or the stop was raised.
+/// No answer can be chosen, the model refuses, a file cannot be written, or the stop was raised.
 pub fn choose(
     settings: &Settings,
     rollouts: &[Rollouts],
     encoder: &Encoder<'_>,
-    engine: &mut Engine,
     reward_model: &Weights,
-    out: &Path,
-    observer: &dyn Observer,
-    stop: &Stop,
+    context: &Context<'_>,
 ) -> Result<Summary> {
+    let batch_tokens = settings.batch_tokens.max(encoder.max_seq_len);
+    let pool = context.pool.clone();
+    let engine = Engine::for_scoring(reward_model.config(), batch_tokens, pool)?;
+    let stop = context.stop;
+    let mut scorer = Scorer { encoder, engine, reward_model, batch_tokens, stop };
     let mut summary = Summary::default();
     let mut winners = Vec::new();
     for (number, of_prompt) in rollouts.iter().enumerate() {
-        stop.check()?;
-        let winner = best(settings, of_prompt, encoder, engine, reward_model, &mut summary, stop)?;
+        let winner = scorer.best(of_prompt, &mut summary)?;
         summary.dropped_prompts += u64::from(winner.is_none());
         winners.extend(winner);
         let (done, total) = (number as u64 + 1, Some(rollouts.len() as u64));
-        observer.progress(Progress { done, total, unit: "prompts", detail: String::new() });
+        context.observer.progress(Progress { done, total, unit: "prompts", detail: String::new() });
     }
     if winners.is_empty() {
         let reason = format!("{} prompts were given, none has a usable answer", rollouts.len());
@@ -110,7 +113,7 @@ pub fn choose(
     let kept = (winners.len() as f64 * settings.keep_share).ceil() as usize;
     winners.truncate(kept.clamp(1, winners.len()));
     summary.finish(&winners);
-    jsonl::write(&out.join(WINNERS_FILE), &winners)?;
+    jsonl::write(&context.directory.join(WINNERS_FILE), &winners)?;
     Ok(summary)
 }
 
@@ -153,49 +156,51 @@ pub fn kl_bound(n: usize) -> f64 {
     n.ln() - (n - 1.0) / n
 }
 
-/// The answer with the highest reward; the first in the order of the texts among equals.
-fn best(
-    settings: &Settings,
-    rollouts: &Rollouts,
-    encoder: &Encoder<'_>,
-    engine: &mut Engine,
-    reward_model: &Weights,
-    summary: &mut Summary,
-    stop: &Stop,
-) -> Result<Option<Winner>> {
-    let item = &rollouts.item;
-    let prompt = [Message::new(Role::User, item.prompt.clone())];
-    let texts: BTreeSet<&str> =
-        rollouts.answers.iter().map(|answer| answer.text.as_str()).collect();
-    let mut usable: Vec<(&str, Answer)> = Vec::new();
-    for text in texts {
-        let answer = encoder.answer(&prompt, text, Formatting::Masked)?;
-        usable.extend(answer.map(|answer| (text, answer)));
-    }
-    let answers: Vec<&Answer> = usable.iter().map(|(_, answer)| answer).collect();
-    let rewards = all_rewards(engine, reward_model, &answers, settings.batch_tokens, stop)?;
-    let mut best: Option<(&str, f32)> = None;
-    for ((text, _), reward) in usable.iter().zip(rewards) {
-        if best.is_none_or(|(_, highest)| reward > highest) {
-            best = Some((text, reward));
+/// The reward model at work.
+struct Scorer<'a> {
+    encoder: &'a Encoder<'a>,
+    engine: Engine,
+    reward_model: &'a Weights,
+    batch_tokens: usize,
+    stop: &'a Stop,
+}
+
+impl Scorer<'_> {
+    /// The answer with the highest reward; the first in the order of the texts among equals.
+    fn best(&mut self, rollouts: &Rollouts, summary: &mut Summary) -> Result<Option<Winner>> {
+        let item = &rollouts.item;
+        let rewards = self.rewards(rollouts)?;
+        let mut best: Option<(&str, f32)> = None;
+        for (&text, &reward) in &rewards {
+            if best.is_none_or(|(_, highest)| reward > highest) {
+                best = Some((text, reward));
+            }
         }
+        let Some((answer, reward)) = best else { return Ok(None) };
+        let (prompt, answer) = (item.prompt.clone(), answer.to_owned());
+        let chosen = grade(&answer, &item.answer);
+        let sampled = rollouts.answers.iter().map(|sampled| sampled.text.as_str());
+        let usable = sampled.filter(|text| rewards.contains_key(text));
+        let grades: Vec<f64> = usable.map(|text| grade(text, &item.answer)).collect();
+        summary.count(&grades, chosen);
+        Ok(Some(Winner { item: item.id.clone(), prompt, answer, reward, grade: chosen }))
     }
-    let Some((text, reward)) = best else { return Ok(None) };
-    let chosen = grade(text, &item.answer);
-    let of_samples: Vec<f64> = rollouts
-        .answers
-        .iter()
-        .filter(|sampled| usable.iter().any(|(text, _)| *text == sampled.text))
-        .map(|sampled| grade(&sampled.text, &item.answer))
-        .collect();
-    summary.count(&of_samples, chosen);
-    Ok(Some(Winner {
-        item: item.id.clone(),
-        prompt: item.prompt.clone(),
-        answer: text.to_owned(),
-        reward,
-        grade: chosen,
-    }))
+
+    /// The reward of each different answer that can be used.
+    fn rewards<'r>(&mut self, rollouts: &'r Rollouts) -> Result<BTreeMap<&'r str, f32>> {
+        let prompt = [Message::new(Role::User, rollouts.item.prompt.clone())];
+        let mut usable: BTreeMap<&str, Answer> = BTreeMap::new();
+        for sampled in &rollouts.answers {
+            let text = sampled.text.as_str();
+            if let Some(answer) = self.encoder.answer(&prompt, text, Formatting::Masked)? {
+                usable.insert(text, answer);
+            }
+        }
+        let answers: Vec<&Answer> = usable.values().collect();
+        let Self { engine, reward_model, batch_tokens, stop, .. } = self;
+        let rewards = all_rewards(engine, reward_model, &answers, *batch_tokens, stop)?;
+        Ok(usable.into_keys().zip(rewards).collect())
+    }
 }
 
 /// Reads the winners that [`choose`] wrote.

@@ -33,25 +33,33 @@ impl Default for Settings {
     }
 }
 
+/// What the model is tuned on.
+#[derive(Clone, Copy)]
+pub struct Data<'a> {
+    /// The chosen answers.
+    pub winners: &'a [Winner],
+    /// The fine-tuning's items, of which some are drawn.
+    pub items: &'a [Item],
+    /// Hand-made conversations, repeated as the settings say.
+    pub repeated: &'a [Conversation],
+    /// Items to measure with.
+    pub held_out: &'a [Item],
+}
+
 /// Fine-tunes on winners and items in the context's directory; called again it goes on there.
 ///
 /// # Errors
 /// As [`sft::train`].
 pub fn train(
     settings: &Settings,
-    winners: &[Winner],
-    items: &[Item],
-    data: &sft::Data<'_>,
+    data: &Data<'_>,
     encoder: &Encoder<'_>,
     init: Weights,
     seed: Seed,
     context: &Context<'_>,
 ) -> Result<(Weights, sft::Summary)> {
-    let data = sft::Data {
-        conversations: mix(settings.items_per_winner, winners, items, seed),
-        repeated: data.repeated,
-        held_out: data.held_out,
-    };
+    let conversations = mix(settings.items_per_winner, data.winners, data.items, seed);
+    let data = sft::Data { conversations, repeated: data.repeated, held_out: data.held_out };
     sft::train(&settings.sft, &data, encoder, init, seed, context)
 }
 

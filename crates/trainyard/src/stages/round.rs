@@ -13,7 +13,6 @@ use posttrain::round::{dpo, reject, reward, rollouts, tune, verify};
 use posttrain::{conversations, derive, jsonl};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use train::{METRICS_FILE, WEIGHTS_FILE};
 
 /// Several answers to each prompt.
@@ -195,20 +194,11 @@ impl Relay<'_> {
         let read = [inputs.tokenizer, rollouts, reward];
         let done = self.perform(REJECT, ALGORITHM, settings, &read, |out, _| {
             let speaker = inputs.speaker(reward)?;
-            let weights = &speaker.weights;
-            let pool = Arc::clone(&self.pool);
-            let mut engine =
-                model::Engine::for_scoring(weights.config(), settings.batch_tokens, pool)?;
-            let summary = reject::choose(
-                settings,
-                &rollouts::read(&rollouts.directory)?,
-                &speaker.encoder(),
-                &mut engine,
-                weights,
-                out,
-                self.screen,
-                self.stop,
-            )?;
+            let rollouts = rollouts::read(&rollouts.directory)?;
+            let encoder = speaker.encoder();
+            let context = self.training(out);
+            let summary =
+                reject::choose(settings, &rollouts, &encoder, &speaker.weights, &context)?;
             base::write_json(&out.join(SUMMARY), &summary)?;
             Ok(Yield {
                 outputs: vec![reject::WINNERS_FILE.into(), SUMMARY.into()],
@@ -252,22 +242,15 @@ impl Relay<'_> {
             let speaker = inputs.speaker(inputs.start)?;
             let winners: Vec<reject::Winner> =
                 jsonl::read(&reject.path(reject::WINNERS_FILE), "a chosen answer")?;
-            let data = posttrain::sft::Data {
-                conversations: Vec::new(),
+            let data = tune::Data {
+                winners: &winners,
+                items: &inputs.items(derive::TRAIN_FILE)?,
                 repeated: &conversations::hand_made()?,
                 held_out: &inputs.items(derive::HELD_OUT_FILE)?,
             };
-            let items = inputs.items(derive::TRAIN_FILE)?;
-            let (_, summary) = tune::train(
-                settings,
-                &winners,
-                &items,
-                &data,
-                &speaker.encoder(),
-                speaker.weights.clone(),
-                seed,
-                &self.training(at),
-            )?;
+            let (encoder, init) = (speaker.encoder(), speaker.weights.clone());
+            let (_, summary) =
+                tune::train(settings, &data, &encoder, init, seed, &self.training(at))?;
             base::write_json(&at.join(SUMMARY), &summary)?;
             Ok(tuned(&summary))
         })

@@ -1,12 +1,12 @@
 //! Gradients of attention: probabilities once more from the saved log-sum-exp, then five products of
 //! tiles.
 
-use super::{KEYS, Rows, scale, sequences};
+use super::{KEYS, Rows, scale, scale_columns, sequences};
 use crate::attention::{AttentionGradients, AttentionShape, SavedAttention};
 use crate::cpu::lanes::dot;
 use crate::cpu::level::Level;
 use crate::cpu::math::exp;
-use crate::cpu::pack::{Strided, pack_rows};
+use crate::cpu::pack::{Strided, pack_rows, transpose};
 use crate::cpu::scratch::with_thread_scratch;
 use crate::cpu::share::Shared;
 #[cfg(target_arch = "x86_64")]
@@ -117,7 +117,8 @@ impl Job<'_> {
         let AttentionShape { head_dim, .. } = self.shape;
         let kv_width = self.shape.kv_width();
         let offset = self.shape.kv_head(head) * head_dim;
-        let (log_sum_exp, delta) = self.load::<Q>(rows.clone(), head, scratch);
+        // SAFETY: as the caller vouches.
+        let (log_sum_exp, delta) = unsafe { self.load::<S, Q>(rows.clone(), head, scratch) };
         let Scratch { q, d_out, q_rows, d_out_rows, d_q, powers, d_scores, width } = scratch;
         d_q.fill(0.0);
         for first in (start..rows.end).step_by(KEYS) {
@@ -152,13 +153,23 @@ impl Job<'_> {
                 outer.add::<S>(d_scores, q_rows, d_k, kv_width);
             }
         }
-        self.write_d_q::<Q>(rows, head, d_q);
+        scale_columns(d_q, &[scale(head_dim); Q]);
+        let width = self.shape.q_width();
+        // SAFETY: the caller vouches for `S`; the rows of this head are inside `d_q` and belong to
+        // this piece alone.
+        unsafe {
+            let to = self.d_q.start().add(rows.start * width + head * head_dim);
+            transpose::<S>(d_q.as_ptr(), Q, [head_dim, rows.len()], to, width);
+        }
     }
 
     /// Lays the block's queries and gradients out both ways. Returns the saved log-sum-exp of each
     /// query and the product of its output with the output's gradient.
+    ///
+    /// # Safety
+    /// The processor must have `S`, and `Q` must be `S::COLUMNS`.
     #[inline(always)]
-    fn load<const Q: usize>(
+    unsafe fn load<S: Simd, const Q: usize>(
         &self,
         rows: Range<usize>,
         head: usize,
@@ -167,13 +178,13 @@ impl Job<'_> {
         let AttentionShape { head_dim, num_heads, .. } = self.shape;
         let (q_width, offset) = (self.shape.q_width(), head * head_dim);
         let scale = scale(head_dim);
-        let pack = |data, to: &mut [f32]| {
+        let columns = offset..offset + head_dim;
+        for (data, to) in [(self.saved.q, &mut scratch.q), (self.d_out, &mut scratch.d_out)] {
             let source = Strided::rows(data, q_width);
-            pack_rows(source, rows.start, rows.len(), offset, head_dim, Q, to);
-        };
-        pack(self.saved.q, scratch.q);
+            // SAFETY: the caller vouches for `S`.
+            unsafe { pack_rows::<S>(source, rows.start, rows.len(), columns.clone(), Q, to) };
+        }
         scratch.q.iter_mut().for_each(|q| *q *= scale);
-        pack(self.d_out, scratch.d_out);
         let (mut log_sum_exp, mut delta) = ([0.0; Q], [0.0; Q]);
         for (i, row) in rows.enumerate() {
             let at = row * q_width + offset..row * q_width + offset + head_dim;
@@ -187,20 +198,6 @@ impl Job<'_> {
             log_sum_exp[i] = self.saved.log_sum_exp[row * num_heads + head];
         }
         (log_sum_exp, delta)
-    }
-
-    #[inline(always)]
-    fn write_d_q<const Q: usize>(&self, rows: Range<usize>, head: usize, d_q: &[f32]) {
-        let AttentionShape { head_dim, .. } = self.shape;
-        let scale = scale(head_dim);
-        for (i, row) in rows.enumerate() {
-            let at = row * self.shape.q_width() + head * head_dim;
-            // SAFETY: each pair of row and head is in one piece.
-            let out = unsafe { self.d_q.part(at..at + head_dim) };
-            for (out, sums) in out.iter_mut().zip(d_q.as_chunks::<Q>().0) {
-                *out = sums[i] * scale;
-            }
-        }
     }
 }
 

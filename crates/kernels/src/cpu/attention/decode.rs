@@ -94,7 +94,8 @@ impl Job<'_> {
         for start in (0..length).step_by(KEYS) {
             let count = KEYS.min(length - start);
             let rows = Strided::rows(self.keys, kv_width);
-            pack_rows(rows, start, count, offset, head_dim, KEYS, keys);
+            // SAFETY: the caller vouches for `S`.
+            unsafe { pack_rows::<S>(rows, start, count, offset..offset + head_dim, KEYS, keys) };
             let by_key = Right { rows: keys, step: KEYS };
             // SAFETY: the caller vouches for `S`.
             unsafe {

@@ -1,9 +1,9 @@
 //! Attention of a block of queries over the keys before it.
 
-use super::{KEYS, Rows, Running, scale, sequences};
+use super::{KEYS, Rows, Running, scale, scale_columns, sequences};
 use crate::attention::AttentionShape;
 use crate::cpu::level::Level;
-use crate::cpu::pack::{Strided, pack_rows};
+use crate::cpu::pack::{Strided, pack_rows, transpose};
 use crate::cpu::scratch::with_thread_scratch;
 use crate::cpu::share::Shared;
 #[cfg(target_arch = "x86_64")]
@@ -84,7 +84,9 @@ impl Job<'_> {
         let (queries, rest) = scratch.split_at_mut(head_dim * Q);
         let (mixed, scores) = rest.split_at_mut(head_dim * Q);
         let source = Strided::rows(self.q, self.shape.q_width());
-        pack_rows(source, rows.start, rows.len(), head * head_dim, head_dim, Q, queries);
+        let columns = head * head_dim..(head + 1) * head_dim;
+        // SAFETY: the caller vouches for `S`.
+        unsafe { pack_rows::<S>(source, rows.start, rows.len(), columns, Q, queries) };
         let scale = scale(head_dim);
         queries.iter_mut().for_each(|q| *q *= scale);
         mixed.fill(0.0);
@@ -96,15 +98,12 @@ impl Job<'_> {
             unsafe { self.rows(self.k, keys.clone(), head).scores::<S>(head_dim, queries, scores) };
             let (tile, _) = scores[..keys.len() * Q].as_chunks_mut::<Q>();
             let shrink = running.add(tile, diagonal);
-            for mixed in mixed.as_chunks_mut::<Q>().0 {
-                for i in 0..Q {
-                    mixed[i] *= shrink[i];
-                }
-            }
+            scale_columns(mixed, &shrink);
             // SAFETY: as above.
             unsafe { self.rows(self.v, keys, head).mix::<S>(head_dim, diagonal, scores, mixed) };
         }
-        self.write(rows, head, &running, mixed);
+        // SAFETY: the caller vouches for `S`.
+        unsafe { self.write::<S, Q>(rows, head, &running, mixed) };
     }
 
     fn rows(&self, data: &[f32], rows: Range<usize>, head: usize) -> Rows {
@@ -112,27 +111,33 @@ impl Job<'_> {
         Rows::of(data, self.shape.kv_width(), rows, offset, self.shape.head_dim)
     }
 
+    /// # Safety
+    /// The processor must have `S`, and `Q` must be `S::COLUMNS`.
     #[inline(always)]
-    fn write<const Q: usize>(
+    unsafe fn write<S: Simd, const Q: usize>(
         &self,
         rows: Range<usize>,
         head: usize,
         running: &Running<Q>,
-        mixed: &[f32],
+        mixed: &mut [f32],
     ) {
         let AttentionShape { head_dim, num_heads, .. } = self.shape;
-        for (i, row) in rows.enumerate() {
-            let at = row * self.shape.q_width() + head * head_dim;
+        let inverse = running.sum.map(
+            #[inline(always)]
+            |sum| 1.0 / sum,
+        );
+        scale_columns(mixed, &inverse);
+        for (i, row) in rows.clone().enumerate() {
+            let saved = row * num_heads + head;
             // SAFETY: each pair of row and head is in one piece.
-            let (out, log_sum_exp) = unsafe {
-                let saved = row * num_heads + head;
-                (self.out.part(at..at + head_dim), self.log_sum_exp.part(saved..saved + 1))
-            };
-            let inverse = 1.0 / running.sum[i];
-            for (out, mixed) in out.iter_mut().zip(mixed.as_chunks::<Q>().0) {
-                *out = mixed[i] * inverse;
-            }
+            let log_sum_exp = unsafe { self.log_sum_exp.part(saved..saved + 1) };
             log_sum_exp[0] = running.max[i] + running.sum[i].ln();
+        }
+        let width = self.shape.q_width();
+        // SAFETY: the rows of this head are inside `out` and belong to this piece alone.
+        unsafe {
+            let to = self.out.start().add(rows.start * width + head * head_dim);
+            transpose::<S>(mixed.as_ptr(), Q, [head_dim, rows.len()], to, width);
         }
     }
 }

@@ -169,6 +169,16 @@ fn add_powers<const Q: usize>(scores: &mut [f32; Q], max: &[f32; Q], sums: &mut 
     }
 }
 
+/// Multiplies each query's column of `x`, `[d][query]`, by its factor.
+#[inline(always)]
+fn scale_columns<const Q: usize>(x: &mut [f32], factors: &[f32; Q]) {
+    for x in x.as_chunks_mut::<Q>().0 {
+        for i in 0..Q {
+            x[i] *= factors[i];
+        }
+    }
+}
+
 /// One over the root of the head's dimension: queries are scaled by it before they meet keys.
 fn scale(head_dim: usize) -> f32 {
     (1.0 / (head_dim as f64).sqrt()) as f32

@@ -1,0 +1,1 @@
+// Not under src, so the recipe leaves it out.
