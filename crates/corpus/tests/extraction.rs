@@ -1,4 +1,5 @@
 //! What comes out of web pages.
+#![allow(clippy::unwrap_used)]
 
 use corpus::{Extracted, extract};
 use proptest::prelude::*;

@@ -263,4 +263,16 @@ mod tests {
         }
         assert_eq!(Grader::FinalNumber.grade("1000", "1,000"), 1.0);
     }
+
+    proptest::proptest! {
+        #[test]
+        fn grades_of_any_text_are_shares_and_symmetric(a in ".*", b in ".*") {
+            for grader in Grader::ALL {
+                let grade = grader.grade(&a, &b);
+                proptest::prop_assert!((0.0..=1.0).contains(&grade));
+                proptest::prop_assert_eq!(grade, grader.grade(&b, &a));
+            }
+            proptest::prop_assert_eq!(token_f1(&a, &a), 1.0);
+        }
+    }
 }

@@ -170,6 +170,14 @@ fn a_campaign_that_stopped_goes_on_where_it_was_and_its_report_is_one() {
     assert!(stops >= 3, "{stops}");
     assert_eq!(answered, all, "no prompt was asked twice");
     assert_eq!(files(whole.path()), files(cut.path()));
+
+    // A finished campaign is not run again; under other settings it is.
+    let mut model = Scripted::new("sft", &careful);
+    attack(&mut model, &settings, cut.path()).unwrap();
+    assert_eq!((model.asked, files(cut.path())), (0, files(whole.path())));
+    let settings = Settings { samples: 2, ..settings };
+    attack(&mut model, &settings, cut.path()).unwrap();
+    assert_eq!(model.asked, 2 * all);
 }
 
 #[test]

@@ -106,20 +106,20 @@ impl ModelConfig {
         let refuse = |setting, found: String, expected: &str| {
             Err(Error::Config { setting, found, expected: expected.to_owned() })
         };
+        // The upper bounds keep every product of sizes within 64 bits.
         let sizes = [
-            ("num-layers", self.num_layers),
-            ("num-heads", self.num_heads),
-            ("num-kv-heads", self.num_kv_heads),
-            ("head-dim", self.head_dim),
-            ("d-model", self.d_model),
-            ("d-ff", self.d_ff),
-            ("vocab-size", self.vocab_size),
-            ("max-seq-len", self.max_seq_len),
+            ("num-layers", self.num_layers, 1 << 12),
+            ("num-heads", self.num_heads, 1 << 14),
+            ("num-kv-heads", self.num_kv_heads, 1 << 14),
+            ("head-dim", self.head_dim, 1 << 14),
+            ("d-model", self.d_model, 1 << 20),
+            ("d-ff", self.d_ff, 1 << 20),
+            ("vocab-size", self.vocab_size, 1 << 24),
+            ("max-seq-len", self.max_seq_len, 1 << 24),
         ];
-        for (setting, size) in sizes {
-            // The upper bound keeps every product of two sizes within 64 bits.
-            if size == 0 || size > 1 << 24 {
-                return refuse(setting, size.to_string(), "1 to 16,777,216");
+        for (setting, size, most) in sizes {
+            if size == 0 || size > most {
+                return refuse(setting, size.to_string(), &format!("1 to {most}"));
             }
         }
         if !self.num_heads.is_multiple_of(self.num_kv_heads) {

@@ -167,6 +167,8 @@ impl Weights {
         let refuse = |source| Error::Safetensors { path: path.to_owned(), source };
         let header = read_header(path, &bytes)?;
         header.config.validate()?;
+        // Before anything is allocated for it.
+        check_size(path, &header.config, bytes.len())?;
         let file = SafeTensors::deserialize(&bytes).map_err(refuse)?;
         let layout = Layout::new(&header.config);
         let mut data = vec![0.0; layout.len()];
@@ -182,6 +184,20 @@ impl Weights {
         }
         Ok(weights)
     }
+}
+
+/// Refuses a configuration whose parameters cannot lie in `bytes` bytes of 16-bit values or wider.
+pub(crate) fn check_size(path: &Path, config: &ModelConfig, bytes: usize) -> Result<(), Error> {
+    let parameters = config.num_parameters();
+    if parameters <= bytes / 2 {
+        return Ok(());
+    }
+    Err(Error::UnexpectedContent {
+        path: path.to_owned(),
+        what: "size".to_owned(),
+        expected: format!("room for the {parameters} parameters of its configuration"),
+        found: format!("{bytes} bytes"),
+    })
 }
 
 fn read_header(path: &Path, bytes: &[u8]) -> Result<Header, Error> {
@@ -254,6 +270,21 @@ mod tests {
         bad[last] ^= 1;
         std::fs::write(&path, &bad).unwrap();
         assert!(matches!(Weights::load(&path), Err(Error::Corrupted { .. })));
+    }
+
+    #[test]
+    fn a_configuration_larger_than_its_file_is_refused_before_memory_is_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weights.safetensors");
+        let config = ModelConfig { d_ff: 1 << 20, d_model: 1 << 20, ..weights().config().clone() };
+        let header = Header { config, digest: Digest::of_bytes(b"") };
+        let entry = serde_json::to_string(&header).unwrap();
+        let data = [0.0];
+        let views = [("embedding", F32View { shape: &[1], data: &data })];
+        let metadata = HashMap::from([(HEADER_KEY.to_owned(), entry)]);
+        std::fs::write(&path, safetensors::serialize(views, Some(metadata)).unwrap()).unwrap();
+        let message = Weights::load(&path).unwrap_err().to_string();
+        assert!(message.contains("room for"), "{message}");
     }
 
     #[test]

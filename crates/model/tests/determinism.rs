@@ -106,6 +106,12 @@ fn misuse_is_refused() {
     assert!(matches!(refused, Err(Error::NoForward)));
     engine.scores(&weights, &one).unwrap();
     assert!(matches!(engine.backward(&weights, &two, &gradients(&two)), Err(Error::NoForward)));
+    // The same targets over other tokens.
+    let mut other_tokens = one.clone();
+    other_tokens.tokens[4] ^= 1;
+    engine.scores(&weights, &one).unwrap();
+    let refused = engine.backward(&weights, &other_tokens, &gradients(&one));
+    assert!(matches!(refused, Err(Error::NoForward)));
     engine.scores(&weights, &one).unwrap();
     engine.backward(&weights, &one, &gradients(&one)).unwrap();
     let again = engine.backward(&weights, &one, &gradients(&one));

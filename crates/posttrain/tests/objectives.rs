@@ -15,7 +15,7 @@ use std::sync::Arc;
 use train::{Objective, Sums};
 
 fn answer(first: u32, length: usize, prompt: usize) -> Answer {
-    let tokens = (0..length as u32).map(|i| 5 + (first * 31 + i * 17) % 300).collect();
+    let tokens = (0..length as u32).map(|i| 5 + (first * 31 + i * 17) % 290).collect();
     Answer { tokens, scored: (0..length).map(|i| i >= prompt).collect() }
 }
 
@@ -38,7 +38,7 @@ fn check_gradient<O: Objective<Work = Vec<usize>>>(objective: &mut O, weights: &
     let mut engine = engine(weights);
     let work = objective.work(0).unwrap();
     let total: f64 = work.iter().map(|w| objective.weight(w)).sum();
-    let mut loss = |objective: &mut O, weights: &Weights, engine: &mut Engine| {
+    let loss = |objective: &mut O, weights: &Weights, engine: &mut Engine| {
         let mut sums = Sums::default();
         for micro_batch in &work {
             sums.add(&objective.accumulate(engine, weights, micro_batch, 1.0 / total).unwrap());

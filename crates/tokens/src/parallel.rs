@@ -39,7 +39,13 @@ mod tests {
     fn results_are_in_order_for_any_number_of_threads() {
         let items: Vec<u32> = (0..1000).collect();
         for threads in 1..5 {
-            let doubled = map(&items, &mut vec![(); threads], |(), x| x * 2);
+            // Slow enough at the start that every thread gets some of the items.
+            let doubled = map(&items, &mut vec![(); threads], |(), x| {
+                if *x < 20 {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                x * 2
+            });
             assert_eq!(doubled, (0..1000).map(|x| x * 2).collect::<Vec<_>>());
         }
     }

@@ -117,10 +117,13 @@ fn a_final_evaluation_that_was_stopped_is_made_up_for_once() {
     let directory = directory.path();
     stop_after(directory, 12, 1);
     assert!(read_metrics(directory).unwrap().iter().all(|record| record.step < 12));
-    for _ in 0..2 {
-        let outcome = train(directory).unwrap();
-        assert_eq!(result(directory, &outcome), expected);
-    }
+    let outcome = train(directory).unwrap();
+    assert_eq!(result(directory, &outcome), expected);
+    // Nothing is left to evaluate, so even a raised stop changes nothing.
+    let stop = Stop::new();
+    stop.raise();
+    let again = train_with(directory, &mut Patterns::new(1), &settings(), 1, &Silent, &stop);
+    assert_eq!(result(directory, &again.unwrap()), expected);
 }
 
 #[test]

@@ -7,15 +7,16 @@ use crate::redteam::finding::{exposure, findings, tests};
 use crate::redteam::probe::{Trial, trials};
 use crate::redteam::report::{CampaignReport, attacker, report};
 use crate::redteam::{Canary, Detector, ProbeName, Settings, Words};
-use base::{FsError, Hasher, Observer, Progress, Seed, Stop};
+use base::{Digest, FsError, Hasher, Observer, Progress, Seed, Stop};
 use std::path::{Path, PathBuf};
 
 /// Everything that one campaign is about.
 struct Campaign<'a> {
     settings: &'a Settings,
-    canaries: &'a [Canary],
     words: Words,
     seed: Seed,
+    /// The probes with what each one tries.
+    planned: Vec<(ProbeName, Vec<Trial>)>,
     /// Where the attempts of finished probes lie while the campaign runs.
     kept: PathBuf,
     observer: &'a dyn Observer,
@@ -23,8 +24,9 @@ struct Campaign<'a> {
 }
 
 /// Attacks a model and writes `attempts.jsonl`, `findings.json`, `tests.jsonl` (the findings as tests)
-/// and `report.json` into `out`. Called again after an interruption, it goes on with the first probe
-/// that was not finished; attempts against other weights or under other settings are made anew.
+/// and, last, `report.json` into `out`. Called again after an interruption, it goes on with the first
+/// probe that was not finished, and a finished campaign is not run again; attempts against other weights
+/// or under other settings are made anew.
 ///
 /// # Errors
 /// The settings name no probe, or one that has nothing to try; a word list is of no use; the model
@@ -38,46 +40,88 @@ pub fn campaign(
     observer: &dyn Observer,
     stop: &Stop,
 ) -> Result<CampaignReport, Error> {
-    if settings.probes.is_empty() {
-        let known = ProbeName::ALL.map(ProbeName::name).join(", ");
-        return Err(Error::NoProbes { known });
-    }
+    let planned = plan(settings, canaries, seed)?;
     let words = Words::load(&settings.word_lists)?;
     let kept = out.join("attempts");
-    let run = Campaign { settings, canaries, words, seed, kept, observer, stop };
-    let attempts = run.attempts(subject)?;
+    let run = Campaign { settings, words, seed, planned, kept, observer, stop };
+    let key = run.key(subject, canaries)?;
+    let path = out.join("report.json");
+    if let Some(report) = finished(&path, key)? {
+        run.forget_kept()?;
+        return Ok(report);
+    }
+    let attempts = run.attempts(subject, key)?;
 
     let model = subject.name().to_owned();
     let findings = findings(&model, &attempts, canaries);
     let tests = tests(&model, &attempts, &settings.sampling, seed);
-    let report = report(&model, settings, canaries, &attempts, findings)?;
+    let report = report(&model, key, settings, canaries, &attempts, findings)?;
     write_lines(&out.join("attempts.jsonl"), &attempts)?;
     base::write_json(&out.join("findings.json"), &report.findings)?;
     write_lines(&out.join("tests.jsonl"), &tests)?;
-    base::write_json(&out.join("report.json"), &report)?;
-    // All is in one file now; what was kept probe by probe has served.
-    std::fs::remove_dir_all(&run.kept).map_err(FsError::io("remove", &run.kept))?;
+    base::write_json(&path, &report)?;
+    run.forget_kept()?;
     Ok(report)
 }
 
+/// The probes of the settings with their trials.
+fn plan(
+    settings: &Settings,
+    canaries: &[Canary],
+    seed: Seed,
+) -> Result<Vec<(ProbeName, Vec<Trial>)>, Error> {
+    let names = settings.distinct_probes();
+    if names.is_empty() {
+        let known = ProbeName::ALL.map(ProbeName::name).join(", ");
+        return Err(Error::NoProbes { known });
+    }
+    // Scores do not vary, so a rank is measured once; an answer as often as the settings say.
+    let repeat = |trial: Trial| match trial.detector {
+        Detector::FirstRank { .. } => vec![trial],
+        _ => vec![trial; settings.samples.max(1)],
+    };
+    let all = |name| trials(name, settings, canaries, seed).into_iter().flat_map(repeat).collect();
+    let planned: Vec<(ProbeName, Vec<Trial>)> =
+        names.into_iter().map(|name| (name, all(name))).collect();
+    match planned.iter().find(|(_, trials)| trials.is_empty()) {
+        Some((name, _)) => Err(Error::EmptyProbe { probe: name.name(), reason: name.needs() }),
+        None => Ok(planned),
+    }
+}
+
+/// The report of this very campaign, where it was finished before. A report of another one, also of
+/// another form, is none.
+fn finished(path: &Path, key: Digest) -> Result<Option<CampaignReport>, Error> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let report: Option<CampaignReport> = serde_json::from_slice(&base::read(path)?).ok();
+    Ok(report.filter(|report| report.key == key))
+}
+
 impl Campaign<'_> {
+    /// Digest of all that decides the attempts: model, trials, settings, words and seed. What was kept
+    /// of another model or under other settings is never taken for this campaign's.
+    fn key(&self, subject: &dyn Subject, canaries: &[Canary]) -> Result<Digest, Error> {
+        let decided = (&self.planned, &self.settings, canaries, self.words.all(), self.seed);
+        let json = |source| FsError::Json { path: self.kept.clone(), source };
+        let decided = serde_json::to_vec(&decided).map_err(json)?;
+        let mut hasher = Hasher::new();
+        hasher.field(&subject.digest().0).field(subject.name().as_bytes()).field(&decided);
+        Ok(hasher.finish())
+    }
+
     /// The attempts of all probes, in the settings' order.
-    fn attempts(&self, subject: &mut dyn Subject) -> Result<Vec<Attempt>, Error> {
-        let names = self.settings.distinct_probes().into_iter();
-        let planned: Vec<(ProbeName, Vec<Trial>)> =
-            names.map(|name| (name, self.trials(name))).collect();
-        if let Some((name, _)) = planned.iter().find(|(_, trials)| trials.is_empty()) {
-            return Err(Error::EmptyProbe { probe: name.name(), reason: name.needs() });
-        }
-        let total = planned.iter().map(|(_, trials)| trials.len() as u64).sum();
+    fn attempts(&self, subject: &mut dyn Subject, key: Digest) -> Result<Vec<Attempt>, Error> {
+        let total = self.planned.iter().map(|(_, trials)| trials.len() as u64).sum();
         let mut out: Vec<Attempt> = Vec::new();
-        for (name, trials) in planned {
+        for (name, trials) in &self.planned {
             self.stop.check()?;
-            let path = self.path_of(name, &trials, subject)?;
+            let path = self.kept.join(format!("{}.{}.jsonl", name.name(), key.short()));
             let attempts = if path.exists() {
                 read_lines(&path)?
             } else {
-                let attempts = self.probe(name, &trials, subject)?;
+                let attempts = self.probe(*name, trials, subject)?;
                 write_lines(&path, &attempts)?;
                 attempts
             };
@@ -92,30 +136,12 @@ impl Campaign<'_> {
         Ok(out)
     }
 
-    /// A probe's trials, each as often as the settings say (scores do not vary, so once).
-    fn trials(&self, name: ProbeName) -> Vec<Trial> {
-        let once = trials(name, self.settings, self.canaries, self.seed);
-        let repeat = |trial: Trial| match trial.detector {
-            Detector::FirstRank { .. } => vec![trial],
-            _ => vec![trial; self.settings.samples.max(1)],
-        };
-        once.into_iter().flat_map(repeat).collect()
-    }
-
-    /// The file of a probe's attempts. Its name holds the digest of all that decides them, so attempts
-    /// of another model or other settings are never taken for these.
-    fn path_of(
-        &self,
-        name: ProbeName,
-        trials: &[Trial],
-        subject: &dyn Subject,
-    ) -> Result<PathBuf, Error> {
-        let unnamed = self.kept.join(name.name());
-        let json = |source| FsError::Json { path: unnamed.clone(), source };
-        let decided = serde_json::to_vec(&(trials, &self.settings, self.seed)).map_err(json)?;
-        let mut hasher = Hasher::new();
-        hasher.field(&subject.digest().0).field(subject.name().as_bytes()).field(&decided);
-        Ok(self.kept.join(format!("{}.{}.jsonl", name.name(), hasher.finish().short())))
+    /// Removes what was kept probe by probe, once all of it is in the campaign's own files.
+    fn forget_kept(&self) -> Result<(), Error> {
+        if self.kept.exists() {
+            std::fs::remove_dir_all(&self.kept).map_err(FsError::io("remove", &self.kept))?;
+        }
+        Ok(())
     }
 
     fn probe(

@@ -4,6 +4,7 @@ use crate::Error;
 use crate::intervals::{Interval, wilson};
 use crate::redteam::attempt::{Attempt, Exposure};
 use crate::redteam::{Access, Attacker, Canary, Finding, Policy, ProbeKind, ProbeName, Settings};
+use base::Digest;
 use serde::{Deserialize, Serialize};
 
 /// One probe.
@@ -47,6 +48,8 @@ pub struct CanaryResult {
 pub struct CampaignReport {
     /// The model.
     pub model: String,
+    /// Digest of all that decides the campaign: model, trials, settings, words and seed.
+    pub key: Digest,
     /// Who attacked.
     pub cohort: Vec<Attacker>,
     /// With what access.
@@ -75,6 +78,7 @@ pub(crate) fn attacker(settings: &Settings, probe: ProbeName) -> String {
 /// A probe of the settings has no attempts: it would look clean.
 pub(crate) fn report(
     model: &str,
+    key: Digest,
     settings: &Settings,
     canaries: &[Canary],
     attempts: &[Attempt],
@@ -93,6 +97,7 @@ pub(crate) fn report(
     };
     Ok(CampaignReport {
         model: model.to_owned(),
+        key,
         cohort: settings.cohort.clone(),
         access: settings.access.clone(),
         attack_success_rate: rate(ProbeKind::Attack),

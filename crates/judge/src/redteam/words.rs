@@ -39,6 +39,11 @@ impl Words {
         Ok(Self(words))
     }
 
+    /// All words, in order.
+    pub(crate) fn all(&self) -> &BTreeSet<String> {
+        &self.0
+    }
+
     /// The first offensive word in a text, in the list's order.
     pub fn find(&self, text: &str) -> Option<&str> {
         let padded = format!(" {} ", spaced(text));

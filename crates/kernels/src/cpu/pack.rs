@@ -47,9 +47,16 @@ pub(crate) unsafe fn pack_rows<S: Simd>(
     assert!(rows <= stride && last < data.len(), "a strip is outside of its matrix");
     let from = &data[row0 * row_step + ks.start * column_step..];
     if row_step == 1 {
-        for (p, out) in out.chunks_exact_mut(stride).enumerate() {
-            out[..rows].copy_from_slice(&from[p * column_step..][..rows]);
-            out[rows..].fill(0.0);
+        match rows {
+            8 if stride == 8 => copy_rows::<8>(from, column_step, out),
+            16 if stride == 16 => copy_rows::<16>(from, column_step, out),
+            32 if stride == 32 => copy_rows::<32>(from, column_step, out),
+            _ => {
+                for (p, out) in out.chunks_exact_mut(stride).enumerate() {
+                    out[..rows].copy_from_slice(&from[p * column_step..][..rows]);
+                    out[rows..].fill(0.0);
+                }
+            }
         }
         return;
     }
@@ -58,6 +65,16 @@ pub(crate) unsafe fn pack_rows<S: Simd>(
     }
     // SAFETY: the last element of each was checked above; `rows` does not exceed `stride`.
     unsafe { transpose::<S>(from.as_ptr(), row_step, [rows, k], out.as_mut_ptr(), stride) };
+}
+
+/// Copies the first `N` elements of rows `step` apart. A known length saves the call that copies.
+#[inline(always)]
+fn copy_rows<const N: usize>(from: &[f32], step: usize, out: &mut [f32]) {
+    for (p, out) in out.as_chunks_mut::<N>().0.iter_mut().enumerate() {
+        if let Some(from) = from[p * step..].first_chunk() {
+            *out = *from;
+        }
+    }
 }
 
 /// Writes a matrix of `rows` and `columns` with both exchanged.

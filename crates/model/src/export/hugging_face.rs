@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::sampling::Sampling;
 use crate::tensor_file::{F32View, read_f32};
-use crate::weights::Weights;
+use crate::weights::{Weights, check_size};
 use base::FsError;
 use safetensors::SafeTensors;
 use serde::Deserialize;
@@ -81,6 +81,7 @@ pub fn import_hugging_face(directory: &Path) -> Result<Weights, Error> {
         found,
     })?;
     config.validate()?;
+    check_size(&path, &config, bytes_of_tensors(directory)?)?;
     let layout = Layout::new(&config);
     let mut data = vec![0.0; layout.len()];
     for (path, tensors) in shards(directory, &config, &layout)? {
@@ -94,6 +95,21 @@ pub fn import_hugging_face(directory: &Path) -> Result<Weights, Error> {
         }
     }
     Weights::from_slice(&config, data)
+}
+
+/// Bytes of all safetensors files of a directory.
+fn bytes_of_tensors(directory: &Path) -> Result<usize, Error> {
+    let failed = || FsError::io("read", directory);
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(directory).map_err(failed())? {
+        let entry = entry.map_err(failed())?;
+        if entry.path().extension().is_some_and(|extension| extension == "safetensors") {
+            // Follows links: caches of downloaded models are made of them.
+            let metadata = std::fs::metadata(entry.path()).map_err(failed())?;
+            bytes += metadata.len() as usize;
+        }
+    }
+    Ok(bytes)
 }
 
 /// The index of a model in several files.
@@ -200,10 +216,11 @@ mod tests {
         check("attention_bias", json!(true), "attention_bias");
         check("num_hidden_layers", json!(3), "model.layers.2.");
         check("hidden_size", json!(32), "shape");
+        check("vocab_size", json!(9_999_999), "room for");
         check("num_attention_heads", json!(0), "num-heads");
         base::write_json(&path.join("config.json"), &good).unwrap();
         std::fs::remove_file(path.join("model.safetensors")).unwrap();
-        assert!(refused().contains("model.safetensors"));
+        assert!(refused().contains("room for"));
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub fn parity_record(
     for (i, &token) in prompt_ids.iter().enumerate() {
         check_token(token, config, || format!("position {i}"))?;
     }
-    let mut decoder = Decoder::new(weights, pool, 1, max_seq_len, max_seq_len);
+    let length = found.saturating_add(max_new_tokens).min(max_seq_len);
+    let mut decoder = Decoder::new(weights, pool, 1, length, length);
     let mut sequence = Vec::new();
     let mut logits = Vec::new();
     for &token in prompt_ids {

@@ -2,7 +2,7 @@
 //! answers rated by how far apart their grades are. The records are those that people would write.
 
 use super::rollouts::Rollouts;
-use base::{Message, Preference, Rating, Role};
+use base::{Item, Message, Preference, Rating, Role};
 use judge::grade::token_f1;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,6 +10,18 @@ use std::collections::BTreeMap;
 
 /// The name under which the verifier judges.
 pub const JUDGE: &str = "verifier:token-f1";
+
+/// Whether the verifier writes a better answer where the samples have none, as Llama 3's annotators may
+/// (edited > chosen > rejected).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Edits {
+    /// Only sampled answers are compared.
+    None,
+    /// Where no sampled answer is right, the right one takes the place of the best.
+    #[default]
+    WhenNoneIsRight,
+}
 
 /// How the verifier turns grades into preferences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +37,8 @@ pub struct Settings {
     pub marginally_better: f64,
     /// Most pairs from one prompt. The best answer is paired with the worst, then the second worst…
     pub max_pairs_per_prompt: usize,
+    /// Whether the right answer joins the sampled ones.
+    pub edits: Edits,
 }
 
 impl Default for Settings {
@@ -35,6 +49,7 @@ impl Default for Settings {
             slightly_better: 0.1,
             marginally_better: 0.02,
             max_pairs_per_prompt: 2,
+            edits: Edits::default(),
         }
     }
 }
@@ -67,6 +82,8 @@ pub struct Summary {
     pub tied_prompts: u64,
     /// Pairs whose grades were too close to tell apart, among those looked at.
     pub ties: u64,
+    /// Prompts whose preferred answer was edited: the right one, where no sample was right.
+    pub edited_prompts: u64,
     /// Pairs made.
     pub pairs: u64,
     /// Pairs by rating.
@@ -104,12 +121,29 @@ fn judge_prompt(
         rollouts.answers.iter().map(|a| grade(&a.text, &item.answer)).sum::<f64>();
     let Some(&(best, best_grade)) = graded.first() else { return Vec::new() };
     summary.best_grade += best_grade;
+    if settings.edits == Edits::WhenNoneIsRight && best_grade < 1.0 {
+        summary.edited_prompts += 1;
+        let worse = graded.iter().rev().copied();
+        return pairs(settings, item, (&item.answer, 1.0), worse, summary);
+    }
     if graded.iter().all(|(_, grade)| *grade == best_grade) {
         summary.tied_prompts += 1;
         return Vec::new();
     }
+    let worse = graded[1..].iter().rev().copied();
+    pairs(settings, item, (best, best_grade), worse, summary)
+}
+
+/// Pairs of the best answer with the worse ones, the worst first.
+fn pairs<'a>(
+    settings: &Settings,
+    item: &Item,
+    (best, best_grade): (&str, f64),
+    worst_first: impl Iterator<Item = (&'a str, f64)>,
+    summary: &mut Summary,
+) -> Vec<Preference> {
     let mut preferences = Vec::new();
-    for &(worse, worse_grade) in graded[1..].iter().rev().take(settings.max_pairs_per_prompt) {
+    for (worse, worse_grade) in worst_first.take(settings.max_pairs_per_prompt) {
         let Some(rating) = settings.rating(best_grade - worse_grade) else {
             summary.ties += 1;
             continue;
@@ -193,11 +227,23 @@ mod tests {
     }
 
     #[test]
+    fn where_no_sample_is_right_the_right_answer_is_preferred() {
+        let wrong = rollouts("one two", &["three", "one", "three"]);
+        let (pairs, summary) = judge(&Settings::default(), &[wrong]);
+        let found: Vec<(&str, &str)> =
+            pairs.iter().map(|p| (p.chosen.as_str(), p.rejected.as_str())).collect();
+        assert_eq!(found, [("one two", "three"), ("one two", "one")]);
+        assert_eq!((summary.edited_prompts, summary.tied_prompts), (1, 0));
+        assert!(summary.best_grade < 1.0, "the grades are of what was sampled");
+    }
+
+    #[test]
     fn ties_make_no_pair() {
         let same = rollouts("right", &["wrong", "bad", "no"]);
         let equal = rollouts("right", &["right", "right"]);
         let none = rollouts("right", &[]);
-        let (pairs, summary) = judge(&Settings::default(), &[same, equal, none]);
+        let settings = Settings { edits: Edits::None, ..Settings::default() };
+        let (pairs, summary) = judge(&settings, &[same, equal, none]);
         assert!(pairs.is_empty());
         assert_eq!((summary.tied_prompts, summary.duplicates, summary.prompts), (2, 1, 3));
     }
