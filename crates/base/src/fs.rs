@@ -119,6 +119,26 @@ pub fn sync_directory(directory: &Path) -> Result<(), FsError> {
     File::open(directory).and_then(|d| d.sync_all()).map_err(FsError::io("flush", directory))
 }
 
+/// Removes what a killed program has left of unfinished [`AtomicFile`]s under `directory`. Only for
+/// directories that no other program writes into now.
+///
+/// # Errors
+/// A directory cannot be read or a file cannot be removed.
+pub fn remove_unfinished(directory: &Path) -> Result<(), FsError> {
+    let entries = fs::read_dir(directory).map_err(FsError::io("read", directory))?;
+    for entry in entries {
+        let entry = entry.map_err(FsError::io("read", directory))?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_unfinished(&path)?;
+        } else if name.starts_with('.') && name.ends_with(".tmp") {
+            fs::remove_file(&path).map_err(FsError::io("remove", &path))?;
+        }
+    }
+    Ok(())
+}
+
 /// Writes a whole file atomically.
 ///
 /// # Errors
@@ -171,6 +191,19 @@ mod tests {
         drop(unfinished);
         assert_eq!(fs::read(&path).unwrap(), b"old");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_kill_has_left_is_removed_and_nothing_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let kept = directory.path().join("a/notes.tmp");
+        write_atomic(&kept, b"kept").unwrap();
+        let unfinished = AtomicFile::create(&directory.path().join("a/b.txt")).unwrap();
+        let left = unfinished.temporary.clone();
+        std::mem::forget(unfinished);
+        assert!(left.exists());
+        remove_unfinished(directory.path()).unwrap();
+        assert!(kept.exists() && !left.exists());
     }
 
     #[test]

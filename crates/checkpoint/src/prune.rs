@@ -75,3 +75,30 @@ fn remove(directory: &Path, step: u64, path: &Path) -> Result<(), FsError> {
     fs::rename(path, &aside).map_err(FsError::io("rename", path))?;
     fs::remove_dir_all(&aside).map_err(FsError::io("remove", &aside))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{TensorView, latest_good, save};
+
+    #[test]
+    fn a_checkpoint_set_aside_comes_back_unless_it_was_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let directory = directory.path();
+        let save = |value: f32| {
+            let tensor = TensorView { name: "w", shape: &[1], data: &[value] };
+            save(directory, 7, &[tensor], &serde_json::json!({})).unwrap()
+        };
+        let value = || latest_good(directory).unwrap().good.unwrap().tensors["w"].data[0];
+        // Cut off between the two renames of a replacement.
+        fs::rename(save(1.0), names::aside(directory, 7, Kind::Replaced)).unwrap();
+        assert!(clean(directory).unwrap().is_empty());
+        assert_eq!(value(), 1.0);
+        // Cut off after both.
+        fs::rename(save(1.0), names::aside(directory, 7, Kind::Replaced)).unwrap();
+        save(2.0);
+        assert!(clean(directory).unwrap().is_empty());
+        assert_eq!(value(), 2.0);
+        assert_eq!(fs::read_dir(directory).unwrap().count(), 1);
+    }
+}

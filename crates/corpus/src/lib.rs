@@ -50,6 +50,6 @@ pub use inputs::inputs;
 pub use ledger::{Example, FunnelRow, Ledger, RuleCount, SourceCount};
 pub use settings::{
     Blocklists, CodeRules, Dedup, Exempt, Kind, LineRule, Masking, ProseRules, Quality, Settings,
-    Source,
+    Source, WhenMissing,
 };
 pub use store::{Documents, read, write};

@@ -138,10 +138,20 @@ fn admit(
                 return refuse(tally, ("extract", "redirect"), &raw, "a redirection".into());
             }
             Extracted::NoIndex => {
-                return refuse(tally, ("extract", "noindex"), &raw, "asks not to be indexed".into());
+                return refuse(
+                    tally,
+                    ("extract", "noindex"),
+                    &raw,
+                    "asks not to be indexed".into(),
+                );
             }
             Extracted::Empty => {
-                return refuse(tally, ("extract", "empty"), &raw, "no text in its main part".into());
+                return refuse(
+                    tally,
+                    ("extract", "empty"),
+                    &raw,
+                    "no text in its main part".into(),
+                );
             }
         };
         if settings.site.is_empty() {

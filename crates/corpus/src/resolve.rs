@@ -4,7 +4,7 @@
 use crate::error::Error;
 use crate::extract::Drop;
 use crate::filter::Blocklist;
-use crate::settings::{Kind, Settings, Source};
+use crate::settings::{Kind, Settings, Source, WhenMissing};
 use base::{Hasher, Seed};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use std::ops::Range;
@@ -151,7 +151,7 @@ fn resolve_source<'a>(
     let (roots, hint) = roots(settings, base_dir)?;
     let mut files = Vec::new();
     for root in &roots {
-        if !root.exists() {
+        if !root.exists() && settings.when_missing == WhenMissing::Refuse {
             return Err(missing(settings, root, &hint));
         }
         files.extend(list(root).into_iter().filter(|file| {
@@ -163,7 +163,7 @@ fn resolve_source<'a>(
                     && readable(settings, &file.relative))
         }));
     }
-    if files.is_empty() {
+    if files.is_empty() && settings.when_missing == WhenMissing::Refuse {
         return Err(Error::NoFiles {
             name: settings.name.clone(),
             path: roots.into_iter().next().unwrap_or_default(),

@@ -56,6 +56,9 @@ pub struct Source {
     /// path starts at the recipe's directory. Empty for a generated source.
     #[serde(default)]
     pub path: String,
+    /// What is done where no file is found: `refuse` the run, or `skip` the source.
+    #[serde(default)]
+    pub when_missing: WhenMissing,
     /// Patterns of the paths to take, relative to `path`; empty takes every file that `kind` can read.
     #[serde(default)]
     pub include: Vec<String>,
@@ -105,6 +108,7 @@ impl Source {
             name: name.to_owned(),
             kind,
             path: path.to_owned(),
+            when_missing: WhenMissing::Refuse,
             include: Vec::new(),
             exclude: Vec::new(),
             category: None,
@@ -126,6 +130,17 @@ impl Source {
             Kind::Html | Kind::Text | Kind::Jsonl | Kind::Documents => Category::General,
         })
     }
+}
+
+/// What is done with a source that has no files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhenMissing {
+    /// The run is refused: most often the path is mistyped.
+    #[default]
+    Refuse,
+    /// The run goes on with the other sources.
+    Skip,
 }
 
 /// How a source's files are read. Each may also be compressed (`.gz`, `.zst`).

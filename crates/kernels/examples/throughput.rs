@@ -158,7 +158,7 @@ fn rows(pool: &Pool) {
     let (x, gain, y) = (values(n), values(d), values(n));
     let (mut out, mut other, mut inverse) = (values(n), values(n), vec![0.0; t]);
     let mut d_gain = gain.clone();
-    let mut report = |name: &str, s: f64| {
+    let report = |name: &str, s: f64| {
         println!("{name} {t} x {d}: {:.3} ms, {:.3} ns an element", s * 1e3, s * 1e9 / n as f64);
     };
     report(

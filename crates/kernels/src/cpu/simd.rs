@@ -26,6 +26,11 @@ pub(crate) trait Simd: Copy + 'static {
     /// # Safety
     /// `LANES` floats must be writable at `to`.
     unsafe fn store(to: *mut f32, v: Self::V);
+    /// `a * b`.
+    ///
+    /// # Safety
+    /// As of the instruction set.
+    unsafe fn mul(a: Self::V, b: Self::V) -> Self::V;
     /// `a * b + c`, rounded once.
     ///
     /// # Safety
@@ -87,6 +92,12 @@ mod x86 {
         }
 
         #[inline(always)]
+        unsafe fn mul(a: __m512, b: __m512) -> __m512 {
+            // SAFETY: the caller vouches for AVX-512.
+            unsafe { _mm512_mul_ps(a, b) }
+        }
+
+        #[inline(always)]
         unsafe fn fma(a: __m512, b: __m512, c: __m512) -> __m512 {
             // SAFETY: the caller vouches for AVX-512.
             unsafe { _mm512_fmadd_ps(a, b, c) }
@@ -127,6 +138,12 @@ mod x86 {
         unsafe fn store(to: *mut f32, v: __m256) {
             // SAFETY: the caller vouches for AVX2 and the memory.
             unsafe { _mm256_storeu_ps(to, v) }
+        }
+
+        #[inline(always)]
+        unsafe fn mul(a: __m256, b: __m256) -> __m256 {
+            // SAFETY: the caller vouches for AVX2.
+            unsafe { _mm256_mul_ps(a, b) }
         }
 
         #[inline(always)]
@@ -197,6 +214,11 @@ impl Simd for Plain {
     unsafe fn store(to: *mut f32, v: [f32; 8]) {
         // SAFETY: the caller vouches for the memory.
         unsafe { to.cast::<[f32; 8]>().write_unaligned(v) }
+    }
+
+    #[inline(always)]
+    unsafe fn mul(a: [f32; 8], b: [f32; 8]) -> [f32; 8] {
+        std::array::from_fn(|i| a[i] * b[i])
     }
 
     #[inline(always)]

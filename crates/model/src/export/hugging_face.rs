@@ -81,10 +81,12 @@ pub fn import_hugging_face(directory: &Path) -> Result<Weights, Error> {
         found,
     })?;
     config.validate()?;
-    check_size(&path, &config, bytes_of_tensors(directory)?)?;
     let layout = Layout::new(&config);
+    let shards = shards(directory, &config, &layout)?;
+    // Before anything large is allocated.
+    check_size(&path, &config, bytes_of_tensors(directory)?)?;
     let mut data = vec![0.0; layout.len()];
-    for (path, tensors) in shards(directory, &config, &layout)? {
+    for (path, tensors) in shards {
         let bytes = base::read(&path)?;
         let file = SafeTensors::deserialize(&bytes)
             .map_err(|source| Error::Safetensors { path: path.clone(), source })?;
@@ -220,7 +222,7 @@ mod tests {
         check("num_attention_heads", json!(0), "num-heads");
         base::write_json(&path.join("config.json"), &good).unwrap();
         std::fs::remove_file(path.join("model.safetensors")).unwrap();
-        assert!(refused().contains("room for"));
+        assert!(refused().contains("model.safetensors"));
     }
 
     #[test]

@@ -67,31 +67,42 @@ pub(crate) fn entries(document: &Document, blocks: &[Block]) -> Vec<Entry> {
 }
 
 fn read_paragraph(entry: &mut Entry, text: &str) {
-    let Some(first) = sentences(text).into_iter().next() else { return };
-    if is_failure(first) {
-        if entry.failure.is_empty() {
-            entry.failure = first.to_owned();
+    for (position, sentence) in sentences(text).into_iter().enumerate() {
+        if is_failure(sentence) {
+            if entry.failure.is_empty() {
+                entry.failure = sentence.to_owned();
+            }
+        } else if position == 0
+            && entry.purpose.is_empty()
+            && entry.failure.is_empty()
+            && sentence.ends_with('.')
+        {
+            entry.purpose = sentence.to_owned();
         }
-    } else if entry.purpose.is_empty() && entry.failure.is_empty() && first.ends_with('.') {
-        entry.purpose = first.to_owned();
     }
 }
 
 /// Whether a sentence says what may go wrong. The headings `Panics` and `Errors` are on so many pages
 /// that line deduplication may have taken them, so the sentence must speak for itself.
 fn is_failure(sentence: &str) -> bool {
-    const STARTS: [&str; 9] = [
+    const SIGNS: [&str; 11] = [
         "Panics ",
-        "This function panics",
-        "This function will panic",
-        "This method panics",
-        "May panic",
-        "This function will return an error",
-        "This function returns an error",
-        "Returns an error",
-        "An error ",
+        " panics",
+        "will panic",
+        "ay panic",
+        "can panic",
+        "might panic",
+        "undefined behavior",
+        "return an error",
+        "eturns an error",
+        "`Err` if",
+        "`Err` is returned",
     ];
-    STARTS.iter().any(|start| sentence.starts_with(start))
+    // What never happens is no failure.
+    let denied = [" never ", " not panic", "n’t panic", "instead of panicking"];
+    SIGNS.iter().any(|sign| sentence.contains(sign))
+        && !denied.iter().any(|denial| sentence.contains(denial))
+        && sentence.ends_with('.')
 }
 
 fn is_inner_heading(text: &str) -> bool {
@@ -228,6 +239,20 @@ pub(crate) mod tests {
              Panics if it is too large."
         );
         assert_eq!(found[1].passage(), "Vec::clear(&mut self)\nClears the vector.");
+    }
+
+    #[test]
+    fn failures_speak_for_themselves() {
+        let check = |sentence: &str, expected| assert_eq!(is_failure(sentence), expected, "{sentence}");
+        check("Panics if the index is out of bounds.", true);
+        check("This function will panic if `n` is 0.", true);
+        check("Calling this method with an out-of-bounds index is undefined behavior.", true);
+        check("Returns an error if the file is missing.", true);
+        check("This function will return an error if it is closed.", true);
+        check("Returns `Err` if the lock is held.", true);
+        check("This function never panics.", false);
+        check("Returns the length.", false);
+        check("Sets the panic hook.", false);
     }
 
     #[test]

@@ -31,8 +31,10 @@ pub const HELD_OUT_FILE: &str = "items-held-out.jsonl";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// The kinds of question. Each gets an equal share; what one cannot fill goes to the others.
+    /// The kinds of question. What one cannot fill of its share goes to the others.
     pub tasks: Vec<Task>,
+    /// The share of a kind relative to the others; 1 for kinds that are not named here.
+    pub task_weights: BTreeMap<Task, f64>,
     /// How many items to learn from, at most.
     pub train_items: usize,
     /// How many items to measure with, at most.
@@ -53,6 +55,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             tasks: Task::ALL.to_vec(),
+            task_weights: BTreeMap::from([(Task::Repeat, 2.0)]),
             train_items: 8_000,
             held_out_items: 480,
             held_out_share: 0.08,

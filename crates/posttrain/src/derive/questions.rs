@@ -5,7 +5,7 @@
 use super::api::{Entry, entries};
 use super::blocks::{Block, blocks, sentences};
 use super::task::{NOT_SAID, Task, WHICH_OF_TWO};
-use base::{Document, Hasher, Rng, Seed, Split};
+use base::{Category, Document, Hasher, Rng, Seed, Split};
 
 /// What decides the side of the split that a question is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,8 @@ pub(super) fn candidates(document: &Document, limits: Limits, seed: Seed) -> Vec
             asker.ask_two(entry, next);
         }
     }
-    if entries.is_empty() {
+    let is_prose = matches!(document.category, Category::General | Category::Multilingual);
+    if entries.is_empty() && is_prose {
         asker.ask_prose(&blocks);
     }
     asker.ask_fences(&blocks);
@@ -160,8 +161,12 @@ impl Asker<'_> {
         }
     }
 
-    /// Which of two or three sentences mentions a name in backticks that only one of them has.
+    /// Which of two or three sentences mentions a name in backticks that only one of them has; and the
+    /// plainest question, to repeat a sentence.
     fn ask_quote(&mut self, sentences: &[&str]) {
+        for sentence in sentences {
+            self.ask(Task::Repeat, &self.document.url.clone(), (*sentence).to_owned(), sentence);
+        }
         for group in sentences.chunks(3).filter(|group| group.len() >= 2) {
             let with_names: Vec<(usize, &str)> = group
                 .iter()
@@ -283,6 +288,15 @@ mod tests {
         let name = quote.2.split('`').nth(1).unwrap();
         assert!(quote.3.contains(name), "{quote:?}");
         assert_eq!(find(Task::Fence).3, "TOML");
+    }
+
+    #[test]
+    fn generated_problems_and_sources_are_no_prose() {
+        let mut page = document("arithmetic/1", "Ada has 7 books and gets 14 more. How many are there?");
+        page.category = Category::Math;
+        assert!(candidates(&page, LIMITS, Seed(1)).is_empty());
+        page.category = Category::General;
+        assert!(!candidates(&page, LIMITS, Seed(1)).is_empty());
     }
 
     #[test]

@@ -94,11 +94,16 @@ impl<'a> Selection<'a> {
         let mut admitted: BTreeMap<Task, Vec<(u64, Candidate)>> = BTreeMap::new();
         for &task in &self.settings.tasks {
             let pool = self.pools.remove(&(split, task)).unwrap_or_default();
-            admitted.insert(task, self.admit(pool, wanted, forbidden));
+            admitted.insert(task, self.admit(pool, forbidden));
         }
         let available: Vec<usize> = admitted.values().map(Vec::len).collect();
+        let weight = |task: &Task| match (split, task.is_drill()) {
+            (Split::HeldOut, true) => 0.0,
+            _ => self.settings.task_weights.get(task).copied().unwrap_or(1.0),
+        };
+        let weights: Vec<f64> = admitted.keys().map(weight).collect();
         let mut chosen = Vec::new();
-        for ((task, mut candidates), quota) in admitted.into_iter().zip(quotas(&available, wanted))
+        for ((task, mut candidates), quota) in admitted.into_iter().zip(quotas(&available, &weights, wanted))
         {
             let counts = self.summary.tasks.entry(task.name().to_owned()).or_default();
             counts.set(split, candidates.len(), quota);
@@ -110,32 +115,52 @@ impl<'a> Selection<'a> {
     }
 
     /// Applies the caps per subject and per answer, in order of priority.
-    fn admit(
-        &mut self,
-        pool: Pool,
-        wanted: usize,
-        forbidden: &BTreeSet<String>,
-    ) -> Vec<(u64, Candidate)> {
-        let share = wanted.div_ceil(self.settings.tasks.len().max(1)) as f64;
-        let per_answer = (share * self.settings.max_answer_share).ceil() as usize;
+    fn admit(&mut self, pool: Pool, forbidden: &BTreeSet<String>) -> Vec<(u64, Candidate)> {
         let mut subjects: BTreeMap<String, usize> = BTreeMap::new();
-        let mut answers: BTreeMap<String, usize> = BTreeMap::new();
         let mut admitted = Vec::new();
         for (priority, candidate) in pool.0 {
             let of_subject = subjects.entry(candidate.subject.clone()).or_default();
-            let of_answer = answers.entry(candidate.answer.clone()).or_default();
-            if forbidden.contains(&candidate.passage) {
+            if !candidate.passage.is_empty() && forbidden.contains(&candidate.passage) {
                 self.summary.dropped_across_split += 1;
-            } else if *of_subject >= self.settings.max_per_subject || *of_answer >= per_answer {
+            } else if *of_subject >= self.settings.max_per_subject {
                 self.summary.dropped_over_cap += 1;
             } else {
                 *of_subject += 1;
-                *of_answer += 1;
                 admitted.push((priority, candidate));
             }
         }
+        let before = admitted.len();
+        let admitted = cap_answers(admitted, self.settings.max_answer_share);
+        self.summary.dropped_over_cap += (before - admitted.len()) as u64;
         admitted
     }
+}
+
+/// Drops the last candidates of every answer that more than `share` of what is left would have.
+fn cap_answers(candidates: Vec<(u64, Candidate)>, share: f64) -> Vec<(u64, Candidate)> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, candidate) in &candidates {
+        *counts.entry(candidate.answer.clone()).or_default() += 1;
+    }
+    // With the frequent answers capped there are fewer in all, so the share of a capped answer is of the
+    // capped total. It grows with the cap: the largest cap that keeps the share is searched by halving.
+    let total = |cap: usize| counts.values().map(|&count| count.min(cap)).sum::<usize>();
+    let fits = |cap: usize| cap as f64 <= share * total(cap) as f64;
+    let most = counts.values().copied().max().unwrap_or_default();
+    let (mut cap, mut above) = (1, most + 1);
+    while above - cap.min(above) > 1 {
+        let middle = cap + (above - cap) / 2;
+        if fits(middle) { cap = middle } else { above = middle }
+    }
+    let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+    candidates
+        .into_iter()
+        .filter(|(_, candidate)| {
+            let of_answer = taken.entry(candidate.answer.clone()).or_default();
+            *of_answer += 1;
+            *of_answer <= cap
+        })
+        .collect()
 }
 
 impl TaskCounts {
@@ -158,17 +183,21 @@ fn priority(seed: Seed, candidate: &Candidate) -> u64 {
         .prefix()
 }
 
-/// Equal shares of a total; what a task cannot fill goes to the others, in equal shares again.
-fn quotas(available: &[usize], total: usize) -> Vec<usize> {
+/// Shares of a total in the ratio of the weights; what a task cannot fill goes to the others, in the same
+/// ratio.
+fn quotas(available: &[usize], weights: &[f64], total: usize) -> Vec<usize> {
     let mut quotas = vec![0; available.len()];
     let mut left = total;
     loop {
-        let open: Vec<usize> = (0..available.len()).filter(|&i| quotas[i] < available[i]).collect();
+        let open: Vec<usize> =
+            (0..available.len()).filter(|&i| quotas[i] < available[i] && weights[i] > 0.0).collect();
         if open.is_empty() || left == 0 {
             return quotas;
         }
-        let share = (left / open.len()).max(1);
+        let sum: f64 = open.iter().map(|&i| weights[i]).sum();
+        let shared = left as f64;
         for i in open {
+            let share = ((shared * weights[i] / sum) as usize).max(1);
             let take = share.min(available[i] - quotas[i]).min(left);
             quotas[i] += take;
             left -= take;
@@ -203,13 +232,15 @@ mod tests {
     #[test]
     fn shares_are_equal_where_they_can_be() {
         let check = |available: &[usize], total, expected: &[usize]| {
-            assert_eq!(quotas(available, total), expected);
+            assert_eq!(quotas(available, &vec![1.0; available.len()], total), expected);
         };
         check(&[100, 100], 10, &[5, 5]);
         check(&[2, 100, 100], 20, &[2, 9, 9]);
         check(&[1, 1], 10, &[1, 1]);
         check(&[0, 5, 5], 3, &[0, 2, 1]);
         check(&[], 3, &[]);
+        assert_eq!(quotas(&[90, 90, 90], &[2.0, 1.0, 0.0], 30), [20, 10, 0]);
+        assert_eq!(quotas(&[9, 90, 90], &[2.0, 1.0, 1.0], 40), [9, 16, 15]);
     }
 
     fn select(candidates: &[Candidate], settings: &Settings) -> (Vec<Item>, Vec<Item>, Summary) {
@@ -243,23 +274,64 @@ mod tests {
     }
 
     #[test]
-    fn subjects_and_answers_are_capped() {
-        let settings = Settings {
-            train_items: 100,
-            max_per_subject: 3,
-            held_out_share: 0.0,
-            tasks: vec![Task::Fence],
-            max_answer_share: 0.1,
-            ..Settings::default()
-        };
-        let rows: Vec<Candidate> = (0..50)
-            .map(|i| candidate(Task::Fence, "one", &format!("a{i}")))
-            .chain((0..50).map(|i| candidate(Task::Fence, &format!("s{i}"), "Rust")))
-            .collect();
+    fn subjects_are_capped() {
+        let settings = Settings { max_per_subject: 3, held_out_share: 0.0, ..Settings::default() };
+        let rows: Vec<Candidate> =
+            (0..50).map(|i| candidate(Task::Purpose, "one", &format!("a{i}"))).collect();
         let (train, _, summary) = select(&rows, &settings);
-        assert_eq!(train.iter().filter(|item| item.subject == "one").count(), 3);
-        assert_eq!(train.iter().filter(|item| item.answer == "Rust").count(), 10);
-        assert_eq!(summary.dropped_over_cap, 47 + 40);
+        assert_eq!((train.len(), summary.dropped_over_cap), (3, 47));
+    }
+
+    #[test]
+    fn no_answer_has_more_than_its_share() {
+        let check = |counts: &[usize], share, expected: &[usize]| {
+            let rows = counts.iter().enumerate().flat_map(|(answer, &count)| {
+                (0..count).map(move |i| {
+                    let subject = format!("{answer} {i}");
+                    (i as u64, candidate(Task::Fence, &subject, &answer.to_string()))
+                })
+            });
+            let left = cap_answers(rows.collect(), share);
+            let left_of = |answer: usize| {
+                left.iter().filter(|(_, c)| c.answer == answer.to_string()).count()
+            };
+            let found: Vec<usize> = (0..counts.len()).map(left_of).collect();
+            assert_eq!(found, expected, "{counts:?}");
+        };
+        check(&[100, 10, 10], 0.5, &[20, 10, 10]);
+        check(&[100, 90, 10], 0.4, &[20, 20, 10]);
+        check(&[5, 5, 5], 0.4, &[5, 5, 5]);
+        check(&[9], 0.4, &[1]);
+        check(&[], 0.4, &[]);
+    }
+
+    #[test]
+    fn questions_without_a_passage_do_not_exclude_each_other() {
+        let of = |split, subject: &str| Candidate {
+            passage: String::new(),
+            question: format!("What is {subject}?"),
+            split,
+            placement: Placement::Given,
+            ..candidate(Task::Arithmetic, subject, subject)
+        };
+        let rows = [of(Split::Train, "1 + 1"), of(Split::HeldOut, "2 + 2")];
+        let (train, held_out, _) = select(&rows, &Settings::default());
+        assert_eq!((train.len(), held_out.len()), (1, 1));
+    }
+
+    #[test]
+    fn drills_are_never_measured_with() {
+        let settings = Settings { held_out_share: 0.5, ..Settings::default() };
+        let rows: Vec<Candidate> = (0..40)
+            .flat_map(|i| {
+                let subject = format!("s{i}");
+                [Task::Repeat, Task::Purpose].map(|task| candidate(task, &subject, &format!("a{i}")))
+            })
+            .map(|c| Candidate { passage: format!("{} {:?}", c.passage, c.task), ..c })
+            .collect();
+        let (train, held_out, _) = select(&rows, &settings);
+        assert!(train.iter().any(|item| item.task == "repeat"));
+        assert!(!held_out.is_empty() && held_out.iter().all(|item| item.task == "purpose"));
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub enum Task {
     Section,
     /// Which of the passage's sentences speaks of a thing: that sentence.
     Quote,
+    /// To repeat a sentence: the sentence. It trains copying itself.
+    Repeat,
     /// Which language a piece of code is in.
     Fence,
     /// Arithmetic in words, answered with its steps.
@@ -31,7 +33,7 @@ pub enum Task {
 
 impl Task {
     /// All tasks, in the order in which they are reported.
-    pub const ALL: [Task; 9] = [
+    pub const ALL: [Task; 10] = [
         Self::WhichItem,
         Self::Returns,
         Self::Argument,
@@ -39,9 +41,15 @@ impl Task {
         Self::Failure,
         Self::Section,
         Self::Quote,
+        Self::Repeat,
         Self::Fence,
         Self::Arithmetic,
     ];
+
+    /// Whether it only exercises copying: such items are learned from, and never measured with.
+    pub fn is_drill(self) -> bool {
+        self == Self::Repeat
+    }
 
     /// The name used in files.
     pub fn name(self) -> &'static str {
@@ -53,6 +61,7 @@ impl Task {
             Self::Failure => "failure",
             Self::Section => "section",
             Self::Quote => "quote",
+            Self::Repeat => "repeat",
             Self::Fence => "fence",
             Self::Arithmetic => "arithmetic",
         }
@@ -83,6 +92,7 @@ impl Task {
             Self::Fence => {
                 &["Which language is this?", "What language is this code in?", "Name the language."]
             }
+            Self::Repeat => &["Repeat this.", "Say this again.", "Copy this."],
             Self::Arithmetic => &[],
         }
     }

@@ -12,6 +12,7 @@
 //! ```
 
 pub mod dpo;
+pub mod prompts;
 pub mod record;
 pub mod reject;
 pub mod reward;
@@ -23,9 +24,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How a round goes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
+    /// Share of the training subjects that the fine-tuning before the round leaves out, for the round to
+    /// ask about, 0 to 1.
+    pub prompts_share: f64,
     /// Sampling answers.
     pub rollouts: rollouts::Settings,
     /// Judging them.
@@ -38,4 +42,18 @@ pub struct Settings {
     pub tune: tune::Settings,
     /// Learning the preferences.
     pub dpo: dpo::Settings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            prompts_share: 0.2,
+            rollouts: rollouts::Settings::default(),
+            judge: verify::Settings::default(),
+            reward: reward::Settings::default(),
+            reject: reject::Settings::default(),
+            tune: tune::Settings::default(),
+            dpo: dpo::Settings::default(),
+        }
+    }
 }

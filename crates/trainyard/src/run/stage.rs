@@ -193,6 +193,7 @@ fn finished(directory: &Path) -> Result<Option<Manifest>> {
 
 fn begin(directory: &Path, key: Digest) -> Result<(), FsError> {
     std::fs::create_dir_all(directory).map_err(FsError::io("create", directory))?;
+    base::fs::remove_unfinished(directory)?;
     base::write_atomic(&directory.join(KEY_FILE), format!("{key}\n").as_bytes())
 }
 

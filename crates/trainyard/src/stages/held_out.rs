@@ -1,4 +1,5 @@
-//! Held-out text for the curve of pretraining: a few whole documents, spread evenly over all of them.
+//! Held-out text for the curve of pretraining: whole documents, none of them long, spread evenly over
+//! all of them.
 
 use crate::error::Result;
 use model::Batch;
@@ -22,7 +23,9 @@ pub fn sample(
     max_tokens: usize,
     batch_tokens: usize,
 ) -> Result<HeldOut> {
-    let rows = read_rows(mixture, "held-out")?;
+    let mut rows = read_rows(mixture, "held-out")?;
+    let longest = rows.iter().map(|row| row.tokens).min().unwrap_or(0).max(max_tokens as u64 / 16);
+    rows.retain(|row| row.tokens <= longest);
     let total: u64 = rows.iter().map(|row| row.tokens).sum();
     let every = (total as usize / max_tokens.max(1)).max(1);
     let (mut sequences, mut bytes, mut tokens) = (Vec::new(), 0, 0);

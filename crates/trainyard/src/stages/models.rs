@@ -1,9 +1,12 @@
 //! The models of a run, side by side.
 
+use super::release;
+use crate::args::Which;
 use crate::error::{Failure, Kind, Result};
 use crate::run::{Finished, RunDirectory};
 use kernels::Pool;
 use model::Weights;
+use model::export::import_hugging_face;
 use posttrain::Encoder;
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +42,11 @@ pub struct Speaker {
 impl Speaker {
     /// Loads the weights of one directory and the tokenizer of another.
     pub fn load(weights: &Path, tokenizer: &Path) -> Result<Self> {
-        let weights = Weights::load(&weights.join(train::WEIGHTS_FILE))?;
+        Self::of(Weights::load(&weights.join(train::WEIGHTS_FILE))?, tokenizer)
+    }
+
+    /// Weights with the tokenizer of a directory.
+    fn of(weights: Weights, tokenizer: &Path) -> Result<Self> {
         let tokenizer = Tokenizer::load(&tokenizer.join(super::tokenizer::FILE))?;
         Ok(Self { weights, tokenizer, template: ChatTemplate::default() })
     }
@@ -60,24 +67,38 @@ impl Speaker {
 }
 
 /// The model of a run that a person asks for, checked against its manifest: the newest, or the one named.
-pub fn of_run(run: &RunDirectory, which: Option<crate::args::Which>) -> Result<(&'static str, Speaker)> {
-    use crate::args::Which;
+/// The aligned model is the released one where there is a release.
+pub fn of_run(run: &RunDirectory, which: Option<Which>) -> Result<(&'static str, Speaker)> {
+    let tokenizer = run.stage(super::tokenizer::NAME);
+    if which.is_none_or(|which| which == Which::Aligned)
+        && let Some(release) = release::read(run)?
+    {
+        let stage = run.stage(release::NAME);
+        verified(&stage)?;
+        let directory = stage.join(&release.directory);
+        return Ok(("aligned", Speaker::of(import_hugging_face(&directory)?, &tokenizer)?));
+    }
     let known = [
         ("aligned", Which::Aligned, super::round::DPO),
         ("sft", Which::Sft, super::sft::NAME),
         ("base", Which::Base, super::pretrain::NAME),
     ];
     for (name, each, stage) in known {
-        if which.is_some_and(|which| which != each) {
-            continue;
-        }
         let directory = run.stage(stage);
-        if let Some(manifest) = base::Manifest::read(&directory)? {
-            manifest.verify(&directory)?;
-            return Ok((name, Speaker::load(&directory, &run.stage(super::tokenizer::NAME))?));
+        if which.is_none_or(|which| which == each) && verified(&directory)? {
+            return Ok((name, Speaker::load(&directory, &tokenizer)?));
         }
     }
-    let what = which.map_or("any model".to_owned(), |which| format!("the {which:?} model"));
-    Err(Failure::new(Kind::Usage, format!("{} does not have {} yet", run.display(), what.to_lowercase()))
+    let what = which.map_or("a model".to_owned(), |which| format!("the {which:?} model"));
+    let message = format!("{} does not have {} yet", run.display(), what.to_lowercase());
+    Err(Failure::new(Kind::Usage, message)
         .hint(format!("`trainyard status --dir {}` shows how far it is", run.display())))
+}
+
+/// Whether a stage is finished; an error if it is not as it was when it ended.
+fn verified(directory: &Path) -> Result<bool> {
+    match base::Manifest::read(directory)? {
+        Some(manifest) => Ok(manifest.verify(directory).map(|()| true)?),
+        None => Ok(false),
+    }
 }

@@ -15,7 +15,7 @@ use train::{METRICS_FILE, NextToken, Outcome, WEIGHTS_FILE};
 pub const NAME: &str = "04-pretrain";
 
 /// Held-out tokens that are scored while training goes on; the judgement at the end takes all.
-const CURVE_TOKENS: usize = 16_384;
+const CURVE_TOKENS: usize = 32_768;
 
 impl Relay<'_> {
     /// The model's configuration under the run's tokenizer.

@@ -9,10 +9,9 @@ use base::{Digest, FsError, Message, Role};
 use judge::gate::{Bound, Check, GateReport};
 use model::{Sampling, export};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
-use tokens::{Part, Special};
+use tokens::Part;
 
 /// The stage's name.
 pub const NAME: &str = "10-release";
@@ -125,17 +124,8 @@ fn write_model(at: &Path, speaker: &Speaker, sampling: &judge::Sampling) -> Resu
         .into_iter()
         .map(str::to_owned)
         .collect();
-    speaker.tokenizer.save(&at.join("tokenizer.json"))?;
-    let config = json!({
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "bos_token": Special::EndOfText.text(),
-        "eos_token": Special::EndOfTurn.text(),
-        "pad_token": Special::EndOfText.text(),
-        "model_max_length": speaker.weights.config().max_seq_len,
-        "clean_up_tokenization_spaces": false,
-        "chat_template": speaker.template.source(),
-    });
-    base::write_json(&at.join("tokenizer_config.json"), &config)?;
+    let length = speaker.weights.config().max_seq_len;
+    speaker.tokenizer.save_hugging_face(at, &speaker.template, length)?;
     files.extend(["tokenizer.json".to_owned(), "tokenizer_config.json".to_owned()]);
     Ok(files)
 }

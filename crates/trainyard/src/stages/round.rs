@@ -92,10 +92,11 @@ impl Relay<'_> {
 
     fn rollouts(&self, inputs: &Inputs<'_>) -> Result<Finished> {
         let settings = &self.recipe.round.rollouts;
+        let decides = (settings, self.recipe.round.prompts_share);
         let read = [inputs.tokenizer, inputs.questions, inputs.start];
-        self.perform(ROLLOUTS, ALGORITHM, settings, &read, |out, seed| {
+        self.perform(ROLLOUTS, ALGORITHM, &decides, &read, |out, seed| {
             let speaker = inputs.speaker(inputs.start)?;
-            let items = inputs.items(derive::TRAIN_FILE)?;
+            let (_, items) = self.divided(inputs.questions)?;
             let mut subject = speaker.model("sft", &self.pool);
             let (screen, stop) = (self.screen, self.stop);
             let summary =
@@ -244,7 +245,7 @@ impl Relay<'_> {
                 jsonl::read(&reject.path(reject::WINNERS_FILE), "a chosen answer")?;
             let data = tune::Data {
                 winners: &winners,
-                items: &inputs.items(derive::TRAIN_FILE)?,
+                items: &self.divided(inputs.questions)?.0,
                 repeated: &conversations::hand_made()?,
                 held_out: &inputs.items(derive::HELD_OUT_FILE)?,
             };

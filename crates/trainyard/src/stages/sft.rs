@@ -5,6 +5,8 @@ use super::{ALGORITHM, Relay};
 use crate::error::Result;
 use crate::progress::count;
 use crate::run::{Finished, Yield};
+use base::Item;
+use posttrain::round::prompts::divide;
 use posttrain::{conversations, derive, sft};
 use std::collections::BTreeMap;
 use train::{METRICS_FILE, WEIGHTS_FILE};
@@ -16,9 +18,10 @@ impl Relay<'_> {
     /// Trains on the assistant's tokens alone.
     pub fn sft(&self, tokenizer: &Finished, questions: &Finished, base: &Finished) -> Result<Finished> {
         let settings = &self.recipe.sft;
-        self.perform(NAME, ALGORITHM, settings, &[tokenizer, questions, base], |at, seed| {
+        let decides = (settings, self.recipe.round.prompts_share);
+        self.perform(NAME, ALGORITHM, &decides, &[tokenizer, questions, base], |at, seed| {
             let speaker = Speaker::load(&base.directory, &tokenizer.directory)?;
-            let items = derive::read_items(&questions.path(derive::TRAIN_FILE))?;
+            let (items, _) = self.divided(questions)?;
             let data = sft::Data {
                 conversations: items.iter().map(sft::conversation_of).collect(),
                 repeated: &conversations::hand_made()?,
@@ -31,6 +34,14 @@ impl Relay<'_> {
             base::write_json(&at.join(SUMMARY), &summary)?;
             Ok(tuned(&summary))
         })
+    }
+}
+
+impl Relay<'_> {
+    /// Items for the fine-tuning, and items for the round to ask.
+    pub fn divided(&self, questions: &Finished) -> Result<(Vec<Item>, Vec<Item>)> {
+        let items = derive::read_items(&questions.path(derive::TRAIN_FILE))?;
+        Ok(divide(items, self.recipe.round.prompts_share, self.seed(super::questions::NAME)))
     }
 }
 

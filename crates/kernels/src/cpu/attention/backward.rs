@@ -153,11 +153,11 @@ impl Job<'_> {
                 outer.add::<S>(d_scores, q_rows, d_k, kv_width);
             }
         }
-        scale_columns(d_q, &[scale(head_dim); Q]);
         let width = self.shape.q_width();
         // SAFETY: the caller vouches for `S`; the rows of this head are inside `d_q` and belong to
         // this piece alone.
         unsafe {
+            scale_columns::<S, Q>(d_q, &[scale(head_dim); Q]);
             let to = self.d_q.start().add(rows.start * width + head * head_dim);
             transpose::<S>(d_q.as_ptr(), Q, [head_dim, rows.len()], to, width);
         }

@@ -98,9 +98,11 @@ impl Job<'_> {
             unsafe { self.rows(self.k, keys.clone(), head).scores::<S>(head_dim, queries, scores) };
             let (tile, _) = scores[..keys.len() * Q].as_chunks_mut::<Q>();
             let shrink = running.add(tile, diagonal);
-            scale_columns(mixed, &shrink);
             // SAFETY: as above.
-            unsafe { self.rows(self.v, keys, head).mix::<S>(head_dim, diagonal, scores, mixed) };
+            unsafe {
+                scale_columns::<S, Q>(mixed, &shrink);
+                self.rows(self.v, keys, head).mix::<S>(head_dim, diagonal, scores, mixed);
+            }
         }
         // SAFETY: the caller vouches for `S`.
         unsafe { self.write::<S, Q>(rows, head, &running, mixed) };
@@ -126,7 +128,8 @@ impl Job<'_> {
             #[inline(always)]
             |sum| 1.0 / sum,
         );
-        scale_columns(mixed, &inverse);
+        // SAFETY: as the caller vouches.
+        unsafe { scale_columns::<S, Q>(mixed, &inverse) };
         for (i, row) in rows.clone().enumerate() {
             let saved = row * num_heads + head;
             // SAFETY: each pair of row and head is in one piece.
