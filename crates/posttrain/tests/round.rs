@@ -68,7 +68,10 @@ fn round(world: &World, root: &Path, threads: usize) -> Round {
     let path = root.join("rollouts");
     rollouts::sample(&settings, &items, &mut subject, Seed(2), &path, &base::Silent, &stop).unwrap();
     let sampled = rollouts::read(&path).unwrap();
-    let (preferences, judge) = verify::judge(&verify::Settings::default(), &sampled);
+    let (preferences, judge) = verify::judge(
+        &verify::Settings { edits: verify::Edits::WhenNoneIsRight, ..Default::default() },
+        &sampled,
+    );
 
     let encoder = world.encoder();
     let path = root.join("reward");

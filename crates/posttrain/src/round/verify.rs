@@ -16,10 +16,11 @@ pub const JUDGE: &str = "verifier:token-f1";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Edits {
-    /// Only sampled answers are compared.
-    None,
-    /// Where no sampled answer is right, the right one takes the place of the best.
+    /// Only sampled answers are compared, so all that is learned from lies within the policy's reach.
     #[default]
+    None,
+    /// Where no sampled answer is right, the right one takes the place of the best. It may be one that the
+    /// policy would hardly give, from which DPO learns little but to leave its own answers.
     WhenNoneIsRight,
 }
 
@@ -229,7 +230,8 @@ mod tests {
     #[test]
     fn where_no_sample_is_right_the_right_answer_is_preferred() {
         let wrong = rollouts("one two", &["three", "one", "three"]);
-        let (pairs, summary) = judge(&Settings::default(), &[wrong]);
+        let settings = Settings { edits: Edits::WhenNoneIsRight, ..Settings::default() };
+        let (pairs, summary) = judge(&settings, &[wrong]);
         let found: Vec<(&str, &str)> =
             pairs.iter().map(|p| (p.chosen.as_str(), p.rejected.as_str())).collect();
         assert_eq!(found, [("one two", "three"), ("one two", "one")]);
@@ -242,8 +244,7 @@ mod tests {
         let same = rollouts("right", &["wrong", "bad", "no"]);
         let equal = rollouts("right", &["right", "right"]);
         let none = rollouts("right", &[]);
-        let settings = Settings { edits: Edits::None, ..Settings::default() };
-        let (pairs, summary) = judge(&settings, &[same, equal, none]);
+        let (pairs, summary) = judge(&Settings::default(), &[same, equal, none]);
         assert!(pairs.is_empty());
         assert_eq!((summary.tied_prompts, summary.duplicates, summary.prompts), (2, 1, 3));
     }
