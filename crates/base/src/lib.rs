@@ -14,5 +14,7 @@ pub use digest::{Digest, Hasher};
 pub use fs::{AtomicFile, FsError, read, read_json, write_atomic, write_json};
 pub use manifest::{Artifact, Manifest, ManifestError};
 pub use observe::{Interrupted, Observer, Progress, Silent, Stop};
-pub use record::{Category, Conversation, Document, Item, Message, Preference, Rating, Role, Split};
+pub use record::{
+    Category, Conversation, Document, Item, Message, Preference, Rating, Role, Split,
+};
 pub use seed::{Rng, Seed};

@@ -17,7 +17,13 @@ impl Seed {
 
     /// The seed of the `index`-th part.
     pub fn at(self, index: u64) -> Seed {
-        Seed(Hasher::new().field(&self.0.to_le_bytes()).field(&index.to_le_bytes()).finish().prefix())
+        Seed(
+            Hasher::new()
+                .field(&self.0.to_le_bytes())
+                .field(&index.to_le_bytes())
+                .finish()
+                .prefix(),
+        )
     }
 
     /// The stream that starts here.

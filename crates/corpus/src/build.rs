@@ -4,6 +4,7 @@ use crate::dedup::{Fate, LineCounts, RepeatedLines, Row, delete_lines, fates};
 use crate::error::Error;
 use crate::filter::{judge, mask};
 use crate::ledger::{Example, Ledger, Tally};
+use crate::overlap::Overlap;
 use crate::piece::{Done, read_piece};
 use crate::resolve::Corpus;
 use crate::settings::Settings;
@@ -97,6 +98,8 @@ struct Verdicts {
     /// Rank of each document among those kept, which decides its bucket.
     ranks: Vec<u64>,
     repeated: Vec<RepeatedLines>,
+    /// Held-out documents that training documents repeat, by index.
+    trained_on: BTreeMap<usize, f64>,
 }
 
 impl Build<'_> {
@@ -109,7 +112,8 @@ impl Build<'_> {
         let fates = fates(&rows, settings.dedup.by_url, settings.dedup.by_document);
         let ranks = ranks(&fates);
         let repeated = self.repeated_lines(&chunks, &fates, &ranks)?;
-        let verdicts = Verdicts { fates, ranks, repeated };
+        let trained_on = self.repeated_held_out(&chunks, &fates)?;
+        let verdicts = Verdicts { fates, ranks, repeated, trained_on };
         let mut summary = self.write_corpus(&chunks, &verdicts, out, &mut tally)?;
         let names: Vec<&str> =
             self.corpus.sources.iter().map(|s| s.settings.name.as_str()).collect();
@@ -234,6 +238,47 @@ impl Build<'_> {
         (0..buckets).map(repeated).collect()
     }
 
+    /// The held-out documents that training documents repeat, with the repeated share of each.
+    /// Generated problems are left alone: their wordings repeat by nature, their numbers do not.
+    fn repeated_held_out(
+        &self,
+        chunks: &[Chunk],
+        fates: &[Fate],
+    ) -> Result<BTreeMap<usize, f64>, Error> {
+        let most = self.corpus.settings.max_held_out_overlap;
+        if most >= 1.0 {
+            return Ok(BTreeMap::new());
+        }
+        let documents = |chunk: &Chunk, split: Split| -> Result<Vec<(usize, Document)>, Error> {
+            self.stop.check()?;
+            let mut found = Vec::new();
+            let all = read_shard(&chunk.shard, Some(chunk.row_group))?;
+            for (i, document) in (chunk.first..).zip(all) {
+                let document = document?;
+                let counts = document.split == split && document.category != Category::Math;
+                if counts && fates[i] == Fate::Keep {
+                    found.push((i, document));
+                }
+            }
+            Ok(found)
+        };
+        let mut overlap = Overlap::default();
+        let mut held_out = Vec::new();
+        for chunk in chunks {
+            let found = documents(chunk, Split::HeldOut)?;
+            found.iter().for_each(|(_, document)| overlap.hold_out(document));
+            held_out.extend(found);
+        }
+        let common = |chunk: &Chunk| -> Result<Vec<u64>, Error> {
+            let found = documents(chunk, Split::Train)?;
+            Ok(found.iter().flat_map(|(_, document)| overlap.common(document)).collect())
+        };
+        let common: Vec<Vec<u64>> = chunks.par_iter().map(common).collect::<Result<_, _>>()?;
+        common.into_iter().for_each(|runs| overlap.see(runs));
+        let shares = held_out.iter().map(|(i, document)| (*i, overlap.share(document)));
+        Ok(shares.filter(|(_, share)| *share > most).collect())
+    }
+
     /// Applies all verdicts, cleans, and writes what is left in order.
     fn write_corpus(
         &self,
@@ -319,6 +364,13 @@ impl Build<'_> {
         }
         tally.left("quality", category, document.text.len() as u64);
         self.mask(&mut document, tally);
+        if let Some(share) = verdicts.trained_on.get(&i) {
+            document.split = Split::Train;
+            let rule = ("split", "repeated-in-training");
+            tally.rule(rule).documents_changed += 1;
+            let reason = format!("{:.0}% of its runs of words", 100.0 * share);
+            tally.example(rule, &document.source, &document.url, &document.text, reason);
+        }
         let bytes = document.text.len() as u64;
         tally.left("mask", category, bytes);
         let source = tally.source(&document.source);

@@ -18,7 +18,8 @@ pub struct Ledger {
 /// What one rule saw and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleCount {
-    /// The stage it belongs to: `read`, `extract`, `blocklist`, `dedup`, `quality`, `mask`.
+    /// The stage it belongs to: `read`, `extract`, `blocklist`, `dedup`, `quality`, `mask`,
+    /// `split`.
     pub stage: String,
     /// Its name.
     pub rule: String,
@@ -121,6 +122,7 @@ pub(crate) const RULES: &[(&str, &str)] = &[
     ("mask", "email"),
     ("mask", "ip-address"),
     ("mask", "key"),
+    ("split", "repeated-in-training"),
 ];
 
 /// The stages of the funnel, in order.

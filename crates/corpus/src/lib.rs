@@ -9,7 +9,8 @@
 //! filter/   blocklist, on the address
 //! extract/  HTML -> main text
 //! dedup/    address (newest kept) -> whole text -> repeated lines
-//! filter/   quality rules -> masking -> split
+//! filter/   quality rules -> masking
+//! overlap   held-out documents that training documents repeat are trained on
 //! store     documents-00000.parquet …, ledger.json, examples.jsonl
 //! ```
 //!
@@ -36,6 +37,7 @@ mod filter;
 mod inputs;
 mod ledger;
 mod lines;
+mod overlap;
 mod piece;
 mod resolve;
 mod settings;

@@ -22,6 +22,9 @@ pub struct Settings {
     /// Share of the documents that is never trained on, between 0 and 1. Near-identical documents are
     /// kept on one side: the split is drawn by group, not by document.
     pub held_out_share: f64,
+    /// Most of a held-out document that training documents may repeat, as a share of its runs of 8 words, 0
+    /// to 1. Documents beyond it are trained on instead; 1 turns the rule off.
+    pub max_held_out_overlap: f64,
     /// Bytes of text in one shard of the output.
     pub shard_bytes: u64,
     /// How many dropped documents or lines are kept as examples for each rule.
@@ -37,6 +40,7 @@ impl Default for Settings {
             quality: Quality::default(),
             masking: Masking::default(),
             held_out_share: 0.05,
+            max_held_out_overlap: 0.2,
             shard_bytes: 32 << 20,
             examples_per_rule: 5,
         }

@@ -181,6 +181,7 @@ mod tests {
             for layout in [Layout::Nt, Layout::Nn, Layout::Tn] {
                 check(&pool, layout, Dims { m: 301, n: 67, k: 777 }, Write::Overwrite);
                 check(&pool, layout, Dims { m: 65, n: 200, k: 513 }, Write::Accumulate);
+                check(&pool, layout, Dims { m: 3, n: 4100, k: 1100 }, Write::Overwrite);
             }
         }
     }

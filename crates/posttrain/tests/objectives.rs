@@ -85,7 +85,11 @@ fn gradients_of_dpo_agree_with_finite_differences() {
 fn gradients_of_the_reward_model_agree_with_finite_differences() {
     let mut weights = World::new().weights().with_reward_head();
     // The head starts at zero, where the body has no gradient.
-    weights.as_mut_slice().iter_mut().enumerate().for_each(|(i, w)| *w += ((i % 7) as f32 - 3.0) * 0.01);
+    weights
+        .as_mut_slice()
+        .iter_mut()
+        .enumerate()
+        .for_each(|(i, w)| *w += ((i % 7) as f32 - 3.0) * 0.01);
     let comparisons = vec![
         Comparison { best_first: vec![answer(1, 8, 3), answer(2, 6, 3)], rating: Rating::Better },
         Comparison {
@@ -107,8 +111,7 @@ fn the_policy_that_is_its_own_reference_has_no_margin() {
         pair.reference = [sums[0], sums[1]];
     }
     let chosen: f64 = pairs.iter().map(|pair| pair.reference[0]).sum();
-    let nll: f64 =
-        pairs.iter().map(|p| -p.reference[0] / p.chosen.num_scored() as f64).sum();
+    let nll: f64 = pairs.iter().map(|p| -p.reference[0] / p.chosen.num_scored() as f64).sum();
     let mut objective = Dpo::new(DpoLoss::default(), pairs, 500, 1, Seed(2));
     let work = objective.work(0).unwrap().remove(0);
     engine.zero_gradients();
@@ -123,7 +126,11 @@ fn the_policy_that_is_its_own_reference_has_no_margin() {
 fn rewards_are_the_same_alone_and_in_any_batch() {
     let weights = World::new().weights().with_reward_head();
     let mut weights = weights;
-    weights.as_mut_slice().iter_mut().enumerate().for_each(|(i, w)| *w += ((i % 5) as f32 - 2.0) * 0.02);
+    weights
+        .as_mut_slice()
+        .iter_mut()
+        .enumerate()
+        .for_each(|(i, w)| *w += ((i % 5) as f32 - 2.0) * 0.02);
     let mut engine = engine(&weights);
     let answers: Vec<Answer> = (0..9).map(|i| answer(i, 5 + 3 * i as usize % 17, 2)).collect();
     let all: Vec<&Answer> = answers.iter().collect();

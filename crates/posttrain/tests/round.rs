@@ -39,7 +39,12 @@ fn sft_settings(steps: u64) -> sft::Settings {
     sft::Settings { conversation_repeats: 1, train, ..sft::Settings::default() }
 }
 
-fn fine_tune(world: &World, root: &Path, threads: usize, stop: &Stop) -> Result<(Weights, sft::Summary), Error> {
+fn fine_tune(
+    world: &World,
+    root: &Path,
+    threads: usize,
+    stop: &Stop,
+) -> Result<(Weights, sft::Summary), Error> {
     let items = world.items(64, Split::Train);
     let repeated = conversations::hand_made().unwrap();
     let held_out = world.items(8, Split::HeldOut);
@@ -66,7 +71,8 @@ fn round(world: &World, root: &Path, threads: usize) -> Round {
     let pool = Arc::new(kernels::Pool::new(threads));
     let mut subject = Model::new("sft", &start, &world.tokenizer, &world.template, pool);
     let path = root.join("rollouts");
-    rollouts::sample(&settings, &items, &mut subject, Seed(2), &path, &base::Silent, &stop).unwrap();
+    rollouts::sample(&settings, &items, &mut subject, Seed(2), &path, &base::Silent, &stop)
+        .unwrap();
     let sampled = rollouts::read(&path).unwrap();
     let (preferences, judge) = verify::judge(
         &verify::Settings { edits: verify::Edits::WhenNoneIsRight, ..Default::default() },
@@ -76,9 +82,15 @@ fn round(world: &World, root: &Path, threads: usize) -> Round {
     let encoder = world.encoder();
     let path = root.join("reward");
     let settings = reward::Settings { train: training(20, 3e-3), ..Default::default() };
-    let (reward_model, reward) =
-        reward::train(&settings, &preferences, &encoder, &start, Seed(3), &context(&path, threads, &stop))
-            .unwrap();
+    let (reward_model, reward) = reward::train(
+        &settings,
+        &preferences,
+        &encoder,
+        &start,
+        Seed(3),
+        &context(&path, threads, &stop),
+    )
+    .unwrap();
     let path = root.join("reject");
     let reject = reject::choose(
         &reject::Settings::default(),
@@ -93,12 +105,19 @@ fn round(world: &World, root: &Path, threads: usize) -> Round {
     let settings = tune::Settings { items_per_winner: 0.5, sft: sft_settings(4) };
     let data = tune::Data { winners: &winners, items: &items, repeated: &[], held_out: &[] };
     let (tuned, _) =
-        tune::train(&settings, &data, &encoder, start, Seed(4), &context(&path, threads, &stop)).unwrap();
+        tune::train(&settings, &data, &encoder, start, Seed(4), &context(&path, threads, &stop))
+            .unwrap();
     let path = root.join("dpo");
     let settings = dpo::Settings { train: training(8, 1e-3), ..Default::default() };
-    let (aligned, dpo) =
-        dpo::train(&settings, &preferences, &encoder, tuned, Seed(5), &context(&path, threads, &stop))
-            .unwrap();
+    let (aligned, dpo) = dpo::train(
+        &settings,
+        &preferences,
+        &encoder,
+        tuned,
+        Seed(5),
+        &context(&path, threads, &stop),
+    )
+    .unwrap();
     Round { sft, judge, reward, reject, dpo, weights: aligned.digest() }
 }
 

@@ -27,7 +27,8 @@ const PLAIN_INTERVAL: Duration = Duration::from_secs(10);
 impl Screen {
     /// Looks at stderr to choose between bars and lines.
     pub fn new() -> Self {
-        let state = State { stage: String::new(), bar: None, start: None, last_line: Instant::now() };
+        let state =
+            State { stage: String::new(), bar: None, start: None, last_line: Instant::now() };
         Self { terminal: std::io::stderr().is_terminal(), state: Mutex::new(state) }
     }
 

@@ -56,8 +56,14 @@ fn every_command_works_on_a_finished_run() {
     let directory = tempfile::tempdir().unwrap();
     let dir = run(directory.path(), "run", &[]);
     let at = dir.to_str().unwrap();
-    for file in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
-        "generation_config.json", "README.md"] {
+    for file in [
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "generation_config.json",
+        "README.md",
+    ] {
         assert!(dir.join("10-release/weights").join(file).exists(), "{file}");
     }
     let page = std::fs::read_to_string(dir.join("report.html")).unwrap();
@@ -75,7 +81,16 @@ fn every_command_works_on_a_finished_run() {
         serde_json::from_slice(&std::fs::read(dir.join("09-judge/judged.json")).unwrap()).unwrap();
     assert_eq!(evaluation["overall"], judged["answers"][2]["overall"], "as in the report");
 
-    succeed(&["decide", "--dir", at, "keep the blocklist", "--reason", "nobody minds", "--by", "me"]);
+    succeed(&[
+        "decide",
+        "--dir",
+        at,
+        "keep the blocklist",
+        "--reason",
+        "nobody minds",
+        "--by",
+        "me",
+    ]);
     let log = succeed(&["decide", "--dir", at]);
     assert!(log.contains("keep the blocklist") && log.contains("nobody minds"), "{log}");
     succeed(&["report", "--dir", at]);
@@ -87,7 +102,8 @@ fn every_command_works_on_a_finished_run() {
 fn json_is_one_object_on_stdout() {
     let directory = tempfile::tempdir().unwrap();
     let dir = directory.path().join("run");
-    let text = succeed(&["run", &tiny(), "--dir", dir.to_str().unwrap(), "--json", "--until", "mixture"]);
+    let text =
+        succeed(&["run", &tiny(), "--dir", dir.to_str().unwrap(), "--json", "--until", "mixture"]);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["state"], "unfinished");
 }
@@ -119,14 +135,16 @@ fn a_new_recipe_runs_on_ones_own_texts() {
     let directory = tempfile::tempdir().unwrap();
     let mine = directory.path().join("mine");
     succeed(&["new", mine.to_str().unwrap()]);
-    std::fs::copy(
-        root().join("recipes/tiny-data/text/history.md"),
-        mine.join("data/history.md"),
-    )
-    .unwrap();
+    std::fs::copy(root().join("recipes/tiny-data/text/history.md"), mine.join("data/history.md"))
+        .unwrap();
     let recipe = mine.join("recipe.toml");
     let dir = directory.path().join("run");
-    let args = ["run", recipe.to_str().unwrap(), "--dir", dir.to_str().unwrap(), "--until", "mixture"];
+    let args =
+        ["run", recipe.to_str().unwrap(), "--dir", dir.to_str().unwrap(), "--until", "mixture"];
     succeed(&args);
-    assert_eq!(output(&["new", mine.to_str().unwrap()]).status.code(), Some(2), "never overwritten");
+    assert_eq!(
+        output(&["new", mine.to_str().unwrap()]).status.code(),
+        Some(2),
+        "never overwritten"
+    );
 }

@@ -47,7 +47,8 @@ fn killed_at_random_moments_the_weights_are_the_same() {
 fn durations(dir: &Path) -> Vec<(String, f64)> {
     let status = common::status(dir);
     let stages = status["stages"].as_array().unwrap().iter();
-    let pairs = stages.map(|s| (s["name"].as_str().unwrap().to_owned(), s["seconds"].as_f64().unwrap()));
+    let pairs =
+        stages.map(|s| (s["name"].as_str().unwrap().to_owned(), s["seconds"].as_f64().unwrap()));
     pairs.collect()
 }
 
@@ -72,7 +73,10 @@ fn kill_in(dir: &Path, stage: &str, delay: Duration) -> bool {
 fn begun(dir: &Path, stage: &str) -> usize {
     let events = std::fs::read_to_string(dir.join("events.jsonl")).unwrap_or_default();
     let mark = format!("\"stage\":\"{stage}\"");
-    events.lines().filter(|line| line.contains("\"what\":\"stage\"") && line.contains(&mark)).count()
+    events
+        .lines()
+        .filter(|line| line.contains("\"what\":\"stage\"") && line.contains(&mark))
+        .count()
 }
 
 fn interruptions(dir: &Path) -> usize {

@@ -21,6 +21,9 @@ use std::ops::Range;
 const K_BLOCK: usize = 256;
 /// Most columns of B that are packed at a time; a multiple of every level's panel.
 const N_BLOCK: usize = 4096;
+/// Elements of B that are packed at a time (8 MiB), unless a block of k has more. Threads meet twice
+/// for each such part, so parts are large.
+const PACKED_SIZE: usize = 1 << 21;
 /// Most rows of a block of A: with `K_BLOCK` it takes a quarter of a megabyte of the second cache.
 const M_BLOCK: usize = 256;
 /// Fewest rows of a block when there are threads to feed.
@@ -136,10 +139,16 @@ pub(crate) fn gemm(
     let product = Product { level, dims, a, b, out: Shared::new(out) };
     for first in (0..n).step_by(N_BLOCK) {
         let columns = first..(first + N_BLOCK).min(n);
-        for k0 in (0..k).step_by(K_BLOCK) {
-            let ks = k0..(k0 + K_BLOCK).min(k);
+        let k_step = match b {
+            Right::Strided(_) => {
+                (PACKED_SIZE / columns.len() / K_BLOCK).max(1).saturating_mul(K_BLOCK)
+            }
+            Right::Packed(_) => k,
+        };
+        for k0 in (0..k).step_by(k_step) {
+            let ks = k0..(k0 + k_step).min(k);
             let write = if k0 == 0 { write } else { Write::Accumulate };
-            product.block(pool, columns.clone(), ks, write);
+            product.part(pool, columns.clone(), ks, write);
         }
     }
 }
@@ -154,8 +163,8 @@ struct Product<'a> {
 }
 
 impl Product<'_> {
-    /// Computes some columns over one block of k.
-    fn block(&self, pool: &Pool, columns: Range<usize>, ks: Range<usize>, write: Write) {
+    /// Computes some columns over a part of k.
+    fn part(&self, pool: &Pool, columns: Range<usize>, ks: Range<usize>, write: Write) {
         let width = self.level.columns();
         let mut scratch = None;
         let (packed, panel_step) = match self.b {
@@ -172,7 +181,7 @@ impl Product<'_> {
         };
         let extent = Dims { m: self.dims.m, n: columns.len(), k: ks.len() };
         let grid = Grid::new(pool.threads(), self.level, extent);
-        let block = Block {
+        let part = Part {
             a: self.a,
             ks,
             packed,
@@ -184,7 +193,7 @@ impl Product<'_> {
         };
         pool.run(grid.pieces(), |piece| {
             let (rows, panels) = grid.piece(piece);
-            block.run(self.level, rows, panels);
+            part.run(self.level, rows, panels);
         });
     }
 }
@@ -223,8 +232,8 @@ impl Grid {
     }
 }
 
-/// One block of k of a product.
-struct Block<'a> {
+/// Some columns of a product over a part of k.
+struct Part<'a> {
     a: Strided<'a>,
     ks: Range<usize>,
     packed: &'a [f32],
@@ -235,28 +244,46 @@ struct Block<'a> {
     write: Write,
 }
 
-impl Block<'_> {
+impl Part<'_> {
     /// Computes the output at `rows` and `panels`.
     fn run(&self, level: Level, rows: Range<usize>, panels: Range<usize>) {
-        let length = rows.len().next_multiple_of(level.rows()) * self.ks.len();
+        let length = rows.len().next_multiple_of(level.rows()) * K_BLOCK.min(self.ks.len());
         with_thread_scratch(length, |packed_a| match level {
             // SAFETY: the level vouches for the instruction set.
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => level.run(
                 #[inline(always)]
-                || unsafe { self.tiles::<Avx512>(rows, panels, packed_a) },
+                || unsafe { self.blocks::<Avx512>(rows, panels, packed_a) },
             ),
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => level.run(
                 #[inline(always)]
-                || unsafe { self.tiles::<Avx2>(rows, panels, packed_a) },
+                || unsafe { self.blocks::<Avx2>(rows, panels, packed_a) },
             ),
             // SAFETY: plain vectors need no instruction set.
-            Level::Plain => unsafe { self.tiles::<Plain>(rows, panels, packed_a) },
+            Level::Plain => unsafe { self.blocks::<Plain>(rows, panels, packed_a) },
         });
     }
 
+    /// # Safety
+    /// The processor must have `S`.
+    #[inline(always)]
+    unsafe fn blocks<S: Simd>(
+        &self,
+        rows: Range<usize>,
+        panels: Range<usize>,
+        packed_a: &mut [f32],
+    ) {
+        for k0 in self.ks.clone().step_by(K_BLOCK) {
+            let ks = k0..(k0 + K_BLOCK).min(self.ks.end);
+            // SAFETY: the caller vouches for `S`.
+            unsafe { self.tiles::<S>(rows.clone(), panels.clone(), ks, packed_a) };
+        }
+    }
+
+    /// One block of k.
+    ///
     /// # Safety
     /// The processor must have `S`.
     #[inline(always)]
@@ -264,17 +291,19 @@ impl Block<'_> {
         &self,
         rows: Range<usize>,
         panels: Range<usize>,
+        ks: Range<usize>,
         packed_a: &mut [f32],
     ) {
-        let k = self.ks.len();
+        let (k, before) = (ks.len(), (ks.start - self.ks.start) * S::COLUMNS);
+        let write = if before == 0 { self.write } else { Write::Accumulate };
         for row in rows.clone().step_by(S::ROWS) {
             let height = S::ROWS.min(rows.end - row);
             let strip = &mut packed_a[(row - rows.start) * k..];
             // SAFETY: the caller vouches for `S`.
-            unsafe { pack_rows::<S>(self.a, row, height, self.ks.clone(), height, strip) };
+            unsafe { pack_rows::<S>(self.a, row, height, ks.clone(), height, strip) };
         }
         for panel in panels {
-            let b = &self.packed[panel * self.panel_step..][..k * S::COLUMNS];
+            let b = &self.packed[panel * self.panel_step + before..][..k * S::COLUMNS];
             let first = self.columns.start + panel * S::COLUMNS;
             let columns = S::COLUMNS.min(self.columns.end - first);
             for row in rows.clone().step_by(S::ROWS) {
@@ -292,7 +321,7 @@ impl Block<'_> {
                     to,
                     to_row: self.step,
                     columns,
-                    write: self.write,
+                    write,
                 };
                 // SAFETY: the caller vouches for `S`; `a` and `b` are packed over k; `height` rows
                 // and `columns` columns from `to` are inside `out` and belong to this piece alone.

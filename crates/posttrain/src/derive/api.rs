@@ -243,7 +243,8 @@ pub(crate) mod tests {
 
     #[test]
     fn failures_speak_for_themselves() {
-        let check = |sentence: &str, expected| assert_eq!(is_failure(sentence), expected, "{sentence}");
+        let check =
+            |sentence: &str, expected| assert_eq!(is_failure(sentence), expected, "{sentence}");
         check("Panics if the index is out of bounds.", true);
         check("This function will panic if `n` is 0.", true);
         check("Calling this method with an out-of-bounds index is undefined behavior.", true);

@@ -292,7 +292,8 @@ mod tests {
 
     #[test]
     fn generated_problems_and_sources_are_no_prose() {
-        let mut page = document("arithmetic/1", "Ada has 7 books and gets 14 more. How many are there?");
+        let mut page =
+            document("arithmetic/1", "Ada has 7 books and gets 14 more. How many are there?");
         page.category = Category::Math;
         assert!(candidates(&page, LIMITS, Seed(1)).is_empty());
         page.category = Category::General;

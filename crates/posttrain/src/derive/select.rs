@@ -103,7 +103,8 @@ impl<'a> Selection<'a> {
         };
         let weights: Vec<f64> = admitted.keys().map(weight).collect();
         let mut chosen = Vec::new();
-        for ((task, mut candidates), quota) in admitted.into_iter().zip(quotas(&available, &weights, wanted))
+        for ((task, mut candidates), quota) in
+            admitted.into_iter().zip(quotas(&available, &weights, wanted))
         {
             let counts = self.summary.tasks.entry(task.name().to_owned()).or_default();
             counts.set(split, candidates.len(), quota);
@@ -189,8 +190,9 @@ fn quotas(available: &[usize], weights: &[f64], total: usize) -> Vec<usize> {
     let mut quotas = vec![0; available.len()];
     let mut left = total;
     loop {
-        let open: Vec<usize> =
-            (0..available.len()).filter(|&i| quotas[i] < available[i] && weights[i] > 0.0).collect();
+        let open: Vec<usize> = (0..available.len())
+            .filter(|&i| quotas[i] < available[i] && weights[i] > 0.0)
+            .collect();
         if open.is_empty() || left == 0 {
             return quotas;
         }
@@ -292,9 +294,8 @@ mod tests {
                 })
             });
             let left = cap_answers(rows.collect(), share);
-            let left_of = |answer: usize| {
-                left.iter().filter(|(_, c)| c.answer == answer.to_string()).count()
-            };
+            let left_of =
+                |answer: usize| left.iter().filter(|(_, c)| c.answer == answer.to_string()).count();
             let found: Vec<usize> = (0..counts.len()).map(left_of).collect();
             assert_eq!(found, expected, "{counts:?}");
         };
@@ -325,7 +326,8 @@ mod tests {
         let rows: Vec<Candidate> = (0..40)
             .flat_map(|i| {
                 let subject = format!("s{i}");
-                [Task::Repeat, Task::Purpose].map(|task| candidate(task, &subject, &format!("a{i}")))
+                [Task::Repeat, Task::Purpose]
+                    .map(|task| candidate(task, &subject, &format!("a{i}")))
             })
             .map(|c| Candidate { passage: format!("{} {:?}", c.passage, c.task), ..c })
             .collect();

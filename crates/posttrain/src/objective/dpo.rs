@@ -27,6 +27,14 @@ impl Answer {
         // The first token has nothing before it and cannot be scored.
         self.scored.iter().skip(1).filter(|scored| **scored).count()
     }
+
+    /// The tokens of the likelihood term, [t]: from the first scored one to the end. Where formatting is
+    /// masked out of the comparison, the terminator is still learned here: the term is what maintains
+    /// the format of answers (Llama 3, section 4.1.4), and without it they would forget to end.
+    fn learned(&self) -> Vec<bool> {
+        let first = self.scored.iter().position(|scored| *scored).unwrap_or(self.scored.len());
+        (0..self.scored.len()).map(|i| i >= first).collect()
+    }
 }
 
 /// Two answers to one prompt with the reference policy's summed log-probabilities of each.
@@ -152,24 +160,35 @@ impl Objective for Dpo {
         scale: f64,
     ) -> Result<Sums, ObjectiveError> {
         let pairs: Vec<&Pair> = work.iter().map(|&index| &self.pairs[index]).collect();
-        let answers = pairs.iter().flat_map(|pair| [&pair.chosen, &pair.rejected]);
-        let batch = batch_of(answers);
+        let mut batch = Batch::new();
+        for pair in &pairs {
+            batch.push_masked(&pair.chosen.tokens, &pair.chosen.learned());
+            batch.push_masked(&pair.rejected.tokens, &pair.rejected.scored);
+        }
         let scores = engine.scores(weights, &batch)?;
-        let mut d_log_prob = vec![0.0; batch.targets.len()];
+        let mut log_prob = &scores.log_prob[..];
+        let mut d_log_prob = Vec::with_capacity(batch.targets.len());
         let mut sums = Sums::default();
-        let mut first = 0;
         for pair in pairs {
-            let middle = first + pair.chosen.num_scored();
-            let last = middle + pair.rejected.num_scored();
-            let chosen = pair.side(0, sum(&scores.log_prob[first..middle]));
-            let rejected = pair.side(1, sum(&scores.log_prob[middle..last]));
-            let value = self.loss.pair.of(&chosen, &rejected);
-            let d_chosen = value.d_chosen - self.loss.nll_weight / chosen.tokens.max(1.0);
-            d_log_prob[first..middle].fill((scale * d_chosen) as f32);
-            d_log_prob[middle..last].fill((scale * value.d_rejected) as f32);
-            let loss = value.loss + self.loss.nll_weight * nll(&chosen);
-            sums.add(&Sums { loss, measures: measures(&chosen, &rejected, value.margin) });
-            first = last;
+            let learned = targets(&pair.chosen, &pair.chosen.learned());
+            let (chosen, rest) = log_prob.split_at(learned.len());
+            let (rejected, rest) = rest.split_at(pair.rejected.num_scored());
+            log_prob = rest;
+            let scored = chosen.iter().zip(&learned).filter(|(_, scored)| **scored);
+            let of_chosen: f64 = scored.map(|(x, _)| f64::from(*x)).sum();
+            let (side, other) = (pair.side(0, of_chosen), pair.side(1, sum(rejected)));
+            let value = self.loss.pair.of(&side, &other);
+            let likelihood =
+                Side { policy: sum(chosen), reference: 0.0, tokens: chosen.len() as f64 };
+            let d_likelihood = -self.loss.nll_weight / likelihood.tokens.max(1.0);
+            d_log_prob.extend(learned.iter().map(|&scored| {
+                let d_pair = if scored { value.d_chosen } else { 0.0 };
+                (scale * (d_pair + d_likelihood)) as f32
+            }));
+            d_log_prob.extend(rejected.iter().map(|_| (scale * value.d_rejected) as f32));
+            let nll = nll(&likelihood);
+            let loss = value.loss + self.loss.nll_weight * nll;
+            sums.add(&Sums { loss, measures: measures(&side, &other, nll, value.margin) });
         }
         engine.backward(weights, &batch, &TokenGradients::of_log_prob(d_log_prob))?;
         Ok(sums)
@@ -177,14 +196,20 @@ impl Objective for Dpo {
 }
 
 /// The chosen answer's log-probability stands beside the margin: the margin can rise while both fall.
-fn measures(chosen: &Side, rejected: &Side, margin: f64) -> Measures {
+fn measures(chosen: &Side, rejected: &Side, nll: f64, margin: f64) -> Measures {
     Measures::from([
         ("accuracy".to_owned(), f64::from(margin > 0.0)),
         ("chosen-log-prob".to_owned(), chosen.policy),
-        ("chosen-nll".to_owned(), nll(chosen)),
+        ("chosen-nll".to_owned(), nll),
         ("margin".to_owned(), margin),
         ("rejected-log-prob".to_owned(), rejected.policy),
     ])
+}
+
+/// For each target that `mask` makes of an answer, whether it is scored.
+fn targets(answer: &Answer, mask: &[bool]) -> Vec<bool> {
+    let masked = mask.iter().zip(&answer.scored).skip(1).filter(|(on, _)| **on);
+    masked.map(|(_, &scored)| scored).collect()
 }
 
 fn sum(log_prob: &[f32]) -> f64 {

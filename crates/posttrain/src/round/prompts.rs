@@ -7,8 +7,7 @@ use base::{Item, Seed};
 /// sides follow from the seed and the subject alone.
 pub fn divide(items: Vec<Item>, share: f64, seed: Seed) -> (Vec<Item>, Vec<Item>) {
     let seed = seed.derive("round-prompts");
-    let is_tuned =
-        |item: &Item| seed.derive(&item.subject).0 as f64 / u64::MAX as f64 >= share;
+    let is_tuned = |item: &Item| seed.derive(&item.subject).0 as f64 / u64::MAX as f64 >= share;
     items.into_iter().partition(is_tuned)
 }
 

@@ -22,7 +22,9 @@ pub const WINNERS_FILE: &str = "winners.jsonl";
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Settings {
-    /// Share of the prompts whose chosen answer is kept, those with the highest rewards, 0 to 1.
+    /// Share of the prompts whose chosen answer is kept, those with the highest rewards, 0 to 1. Rewards are
+    /// trained to compare answers to one prompt; across prompts they may say little, so all are kept
+    /// unless asked for.
     pub keep_share: f64,
     /// Tokens that are scored at once.
     pub batch_tokens: usize,
@@ -30,7 +32,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { keep_share: 0.8, batch_tokens: 4096 }
+        Self { keep_share: 1.0, batch_tokens: 4096 }
     }
 }
 

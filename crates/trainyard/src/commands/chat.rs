@@ -62,7 +62,8 @@ impl Talk<'_> {
                 continue;
             }
             let answer = self.answer(line.trim_end_matches(['\n', '\r']))?;
-            self.output.json(&json!({ "model": name, "prompt": line.trim_end(), "answer": answer }))?;
+            self.output
+                .json(&json!({ "model": name, "prompt": line.trim_end(), "answer": answer }))?;
         }
     }
 
@@ -89,7 +90,12 @@ impl Talk<'_> {
         };
         let mut on_token = |_: usize, token: u32| show(&decoder.push(token));
         let made = generate(
-            &self.speaker.weights, self.pool, &[request], &sampling, &mut on_token, self.stop,
+            &self.speaker.weights,
+            self.pool,
+            &[request],
+            &sampling,
+            &mut on_token,
+            self.stop,
         );
         let made = made.map_err(|error| match self.stop.raised() {
             true => Failure { kind: Kind::Interrupted, ..Failure::from(error) },

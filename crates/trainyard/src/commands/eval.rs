@@ -20,9 +20,8 @@ pub fn eval(args: &args::Eval, output: Output, stop: &Stop) -> Result<()> {
     let (name, speaker) = models::of_run(&run, args.model)?;
     let file = run.stage("05-questions").join(derive::HELD_OUT_FILE);
     let items = derive::read_items(&file)?;
-    let threads = args.threads.unwrap_or_else(|| {
-        std::thread::available_parallelism().map_or(1, usize::from)
-    });
+    let threads =
+        args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let pool = Arc::new(Pool::new(threads.clamp(1, 1024)));
     let mut subject = speaker.model(name, &pool);
     let screen = Screen::new();
@@ -35,12 +34,19 @@ pub fn eval(args: &args::Eval, output: Output, stop: &Stop) -> Result<()> {
         true => Failure { kind: Kind::Interrupted, ..Failure::from(error) },
         false => error.into(),
     })?;
-    output.line(format!("{:<14} {:>6} {:>22} {:>22}", "task", "items", "exact (95%)", "token F1 (95%)"));
+    output.line(format!(
+        "{:<14} {:>6} {:>22} {:>22}",
+        "task", "items", "exact (95%)", "token F1 (95%)"
+    ));
     for (task, scores) in &evaluation.tasks {
         output.line(row(task, scores));
     }
     output.line(row("all", &evaluation.overall));
-    output.line(format!("the {name} model of {}, held-out items of {}", run.display(), file.display()));
+    output.line(format!(
+        "the {name} model of {}, held-out items of {}",
+        run.display(),
+        file.display()
+    ));
     output.json(&evaluation)
 }
 

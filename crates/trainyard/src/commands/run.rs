@@ -9,7 +9,7 @@ use crate::progress::{Screen, duration};
 use crate::recipe::{Loaded, load};
 use crate::run::decisions::{By, Decision};
 use crate::run::events::What;
-use crate::run::RunDirectory;
+use crate::run::{RunDirectory, events};
 use crate::stages::{self, Relay, release};
 use base::{Stop, write_atomic, write_json};
 use kernels::Pool;
@@ -29,7 +29,10 @@ pub fn run(args: &args::Run, output: Output, stop: &Stop) -> Result<()> {
     begin(&run, &loaded, output)?;
     let threads = args.threads.unwrap_or_else(cores);
     if !(1..=1024).contains(&threads) {
-        return Err(Failure::new(Kind::Usage, format!("--threads is {threads}, expected 1 to 1024")));
+        return Err(Failure::new(
+            Kind::Usage,
+            format!("--threads is {threads}, expected 1 to 1024"),
+        ));
     }
     let screen = Screen::new();
     let relay = Relay {
@@ -66,6 +69,10 @@ fn begin(run: &RunDirectory, loaded: &Loaded, output: Output) -> Result<()> {
     if let Some(stage) = run.record_start()? {
         let at = if stage.is_empty() { "before its first stage".to_owned() } else { stage };
         output.line(format!("the last start ended without a word in {at}; going on from there"));
+        let decision = Decision::new(By::Rule, "resume", &at, "where the run goes on", &at)
+            .options(["from the newest good state on the disk", "from the beginning"])
+            .reason("the last start was killed or crashed; everything durable is kept");
+        run.decide(decision, &events::now().to_string())?;
     }
     let who = person();
     let decide = |question: &str, chosen: String, key: &str| {
@@ -91,19 +98,24 @@ fn end(run: &RunDirectory, result: &Result<()>) -> Result<()> {
             run.record(What::Interrupted, &stage, "stopped by a person (signal)")?;
         }
         // The disk may be full: the failure itself matters more than its record.
-        Err(failure) => run.record(What::Interrupted, &stage, &failure.error.to_string()).unwrap_or(()),
+        Err(failure) => {
+            run.record(What::Interrupted, &stage, &failure.error.to_string()).unwrap_or(())
+        }
     }
     Ok(())
 }
 
 fn explain(failure: Failure, run: &RunDirectory) -> Failure {
     match failure.kind {
-        Kind::Interrupted => Failure::new(Kind::Interrupted, "stopped; all that was finished is saved")
-            .hint(format!(
-                "go on with `trainyard run {} --dir {}`",
-                run.recipe_text().display(),
-                run.display()
-            )),
+        Kind::Interrupted => {
+            Failure::new(Kind::Interrupted, "stopped; all that was finished is saved").hint(
+                format!(
+                    "go on with `trainyard run {} --dir {}`",
+                    run.recipe_text().display(),
+                    run.display()
+                ),
+            )
+        }
         _ => failure,
     }
 }
@@ -123,7 +135,10 @@ fn finish(run: &RunDirectory, args: &args::Run, output: Output) -> Result<()> {
         Some(release) => {
             let failed: Vec<_> = release.gate.failed().map(release::describe).collect();
             Err(Failure::new(Kind::Gate, format!("not released: {}", failed.join("; "))).hint(
-                format!("the candidate is kept in {}", run.stage(release::NAME).join("candidate").display()),
+                format!(
+                    "the candidate is kept in {}",
+                    run.stage(release::NAME).join("candidate").display()
+                ),
             ))
         }
     }

@@ -49,9 +49,7 @@ fn parse(text: &str, name: &str) -> Result<Recipe> {
     let explain = |error: toml::de::Error| explain(&error, text, name);
     let mut recipe: Recipe = toml::from_str(text).map_err(explain)?;
     recipe.derive(&toml::from_str(text).map_err(explain)?);
-    recipe.check().map_err(|message| {
-        Failure::new(Kind::Usage, format!("{name}: {message}"))
-    })?;
+    recipe.check().map_err(|message| Failure::new(Kind::Usage, format!("{name}: {message}")))?;
     Ok(recipe)
 }
 

@@ -102,7 +102,8 @@ mod tests {
     fn repeated_work_does_not_repeat_a_decision() {
         let directory = tempfile::tempdir().unwrap();
         let run = RunDirectory::new(directory.path());
-        let decision = Decision::new(By::Rule, "best", "round", "start from", "sft").reason("only one");
+        let decision =
+            Decision::new(By::Rule, "best", "round", "start from", "sft").reason("only one");
         run.decide(decision.clone(), "k1").unwrap();
         run.decide(decision.clone(), "k1").unwrap();
         assert_eq!(run.read_decisions().unwrap().len(), 1);

@@ -99,7 +99,9 @@ impl RunDirectory {
                 return Err(Failure::new(Kind::Usage, message)
                     .hint("wait until it ends, or start this run elsewhere with --dir"));
             }
-            Err(TryLockError::Error(source)) => return Err(FsError::io("lock", &path)(source).into()),
+            Err(TryLockError::Error(source)) => {
+                return Err(FsError::io("lock", &path)(source).into());
+            }
         }
         file.set_len(0).map_err(FsError::io("write", &path))?;
         writeln!(file, "{}", std::process::id()).map_err(FsError::io("write", &path))?;

@@ -96,13 +96,8 @@ pub fn perform(
     stage: &Stage,
     work: impl FnOnce(&Path) -> Result<Yield>,
 ) -> Result<Finished> {
-    let key = Manifest::key(
-        stage.name,
-        stage.algorithm,
-        stage.seed.0,
-        &stage.settings,
-        &stage.inputs,
-    );
+    let key =
+        Manifest::key(stage.name, stage.algorithm, stage.seed.0, &stage.settings, &stage.inputs);
     let directory = run.stage(stage.name);
     set_aside_others(run, stage.name, &directory, key)?;
     if let Some(manifest) = finished(&directory)? {
@@ -182,7 +177,8 @@ fn finished(directory: &Path) -> Result<Option<Manifest>> {
                 ManifestError::Corrupted { path, .. } => path.display().to_string(),
                 ManifestError::Fs(_) => directory.display().to_string(),
             };
-            let failure = Failure { kind: Kind::Data, error: anyhow::Error::new(error), hint: None };
+            let failure =
+                Failure { kind: Kind::Data, error: anyhow::Error::new(error), hint: None };
             Err(failure.hint(format!(
                 "restore {path} from a copy, or move {} away to do this stage again",
                 directory.display()
@@ -232,7 +228,8 @@ mod tests {
         assert!(!perform(&run, &stage(1), write).unwrap().skipped);
         assert!(perform(&run, &stage(1), |_| panic!("must be skipped")).unwrap().skipped);
         assert!(!perform(&run, &stage(2), write).unwrap().skipped);
-        let shelf: Vec<_> = std::fs::read_dir(directory.path().join("superseded")).unwrap().collect();
+        let shelf: Vec<_> =
+            std::fs::read_dir(directory.path().join("superseded")).unwrap().collect();
         assert_eq!(shelf.len(), 1);
         assert!(shelf[0].as_ref().unwrap().path().join("out.txt").exists());
     }

@@ -32,7 +32,9 @@ pub fn card(
         config.max_seq_len,
         recipe.seed
     );
-    text.push_str("## Judgements (95% intervals)\n\n| | base | SFT | aligned |\n|---|---|---|---|\n");
+    text.push_str(
+        "## Judgements (95% intervals)\n\n| | base | SFT | aligned |\n|---|---|---|---|\n",
+    );
     row(&mut text, "held-out bits per byte", judged.bits.iter().map(|b| b.overall.bits_per_byte));
     row(&mut text, "exact answers", judged.answers.iter().map(|e| e.overall.exact));
     row(&mut text, "token F1", judged.answers.iter().map(|e| e.overall.partial));
@@ -53,8 +55,11 @@ pub fn card(
     text.push_str("\n## Lineage\n\n| stage | manifest | inputs |\n|---|---|---|\n");
     for (name, stage) in models.all() {
         let manifest = &stage.manifest;
-        let inputs: Vec<_> =
-            manifest.inputs.iter().map(|(name, digest)| format!("{name} `{}`", digest.short())).collect();
+        let inputs: Vec<_> = manifest
+            .inputs
+            .iter()
+            .map(|(name, digest)| format!("{name} `{}`", digest.short()))
+            .collect();
         let _ = writeln!(
             text,
             "| {name}: {} | `{}` | {} |",

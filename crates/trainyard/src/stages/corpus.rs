@@ -19,9 +19,16 @@ impl Relay<'_> {
         let inputs = corpus::inputs(settings, &self.base, seed).map_err(super::corpus_failure)?;
         let inputs: BTreeMap<_, _> = inputs.into_iter().collect();
         let done = self.perform_on(NAME, corpus::ALGORITHM, settings, inputs, |at, seed| {
-            let summary =
-                corpus::build(settings, &self.base, seed, at, self.threads(), self.screen, self.stop)
-                    .map_err(super::corpus_failure)?;
+            let summary = corpus::build(
+                settings,
+                &self.base,
+                seed,
+                at,
+                self.threads(),
+                self.screen,
+                self.stop,
+            )
+            .map_err(super::corpus_failure)?;
             let shards = (0..summary.shards).map(|n| format!("documents-{n:05}.parquet"));
             let read: u64 = summary.ledger.sources.iter().map(|source| source.bytes_read).sum();
             Ok(Yield {
@@ -43,12 +50,16 @@ impl Relay<'_> {
                 ),
             })
         })?;
-        self.rule("cleaning rules", &done, Made {
-            question: "which documents are worth reading".into(),
-            chosen: done.timing.summary.clone(),
-            reason: "thresholds of the recipe; every rule's count is in ledger.json".into(),
-            ..Made::default()
-        })?;
+        self.rule(
+            "cleaning rules",
+            &done,
+            Made {
+                question: "which documents are worth reading".into(),
+                chosen: done.timing.summary.clone(),
+                reason: "thresholds of the recipe; every rule's count is in ledger.json".into(),
+                ..Made::default()
+            },
+        )?;
         Ok(done)
     }
 }

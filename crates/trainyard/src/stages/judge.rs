@@ -73,7 +73,13 @@ impl Relay<'_> {
     ) -> Result<Finished> {
         let settings = (&self.recipe.judge, &self.recipe.gate);
         let inputs = [
-            tokenizer, mixture, questions, models.base, models.sft, models.aligned, &round.reward,
+            tokenizer,
+            mixture,
+            questions,
+            models.base,
+            models.sft,
+            models.aligned,
+            &round.reward,
             redteam,
         ];
         let done = self.perform(NAME, ALGORITHM, &settings, &inputs, |out, seed| {
@@ -92,15 +98,22 @@ impl Relay<'_> {
         })?;
         let judged: Judged = base::read_json(&done.path(FILE))?;
         let failed: Vec<_> = judged.gate.failed().map(|check| check.name.clone()).collect();
-        self.decided(By::Gate, "release gate", &done, Made {
-            question: "may the aligned weights be released".into(),
-            options: vec!["release".into(), "refuse".into()],
-            chosen: if judged.gate.passed { "release" } else { "refuse" }.into(),
-            reason: match failed.is_empty() {
-                true => format!("all {} thresholds of the recipe are met", judged.gate.checks.len()),
-                false => format!("not met: {}", failed.join(", ")),
+        self.decided(
+            By::Gate,
+            "release gate",
+            &done,
+            Made {
+                question: "may the aligned weights be released".into(),
+                options: vec!["release".into(), "refuse".into()],
+                chosen: if judged.gate.passed { "release" } else { "refuse" }.into(),
+                reason: match failed.is_empty() {
+                    true => {
+                        format!("all {} thresholds of the recipe are met", judged.gate.checks.len())
+                    }
+                    false => format!("not met: {}", failed.join(", ")),
+                },
             },
-        })?;
+        )?;
         Ok(done)
     }
 
@@ -143,7 +156,8 @@ impl Relay<'_> {
         let settings = &self.recipe.judge;
         let mut subject = speaker.model(name, &self.pool);
         let (screen, stop) = (self.screen, self.stop);
-        let bits = model_bits(&mut subject, held_out, &settings.bits, seed.derive("bits"), screen, stop)?;
+        let bits =
+            model_bits(&mut subject, held_out, &settings.bits, seed.derive("bits"), screen, stop)?;
         asked.bits.push(bits);
         let questions = seed.derive("answers");
         let answers = evaluate(&mut subject, items, &settings.answers, questions, screen, stop)?;
@@ -168,9 +182,11 @@ impl Relay<'_> {
         let settings = &self.recipe.judge;
         let Asked { bits, answers, drawn } = asked;
         let margin = settings.answers.tie_margin;
-        let sft_over_base = compare(&answers[1], &answers[0], margin, seed.derive("sft-over-base"))?;
+        let sft_over_base =
+            compare(&answers[1], &answers[0], margin, seed.derive("sft-over-base"))?;
         let margin = settings.preference.tie_margin;
-        let aligned_over_sft = compare(&drawn[1], &drawn[0], margin, seed.derive("aligned-over-sft"))?;
+        let aligned_over_sft =
+            compare(&drawn[1], &drawn[0], margin, seed.derive("aligned-over-sft"))?;
         let red = |name: &str| redteam.manifest.measures.get(name).copied();
         let measured = Measured {
             bits_per_byte: Some(bits[0].overall.bits_per_byte.estimate),
@@ -187,7 +203,15 @@ impl Relay<'_> {
         };
         let gate = gate::decide(&self.recipe.gate, &measured);
         Ok(Judged {
-            bits, trigram, zstd, answers, sft_over_base, drawn, aligned_over_sft, measured, gate,
+            bits,
+            trigram,
+            zstd,
+            answers,
+            sft_over_base,
+            drawn,
+            aligned_over_sft,
+            measured,
+            gate,
         })
     }
 }

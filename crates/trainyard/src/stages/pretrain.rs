@@ -27,41 +27,47 @@ impl Relay<'_> {
     pub fn pretrain(&self, tokenizer: &Finished, mixture: &Finished) -> Result<Finished> {
         let settings = &self.recipe.pretrain;
         let config = self.config(tokenizer);
-        let done = self.perform(NAME, ALGORITHM, &(settings, &config), &[mixture], |at, seed| {
-            let length = config.max_seq_len;
-            let order = seed.derive("order");
-            let loader = Loader::open(&mixture.directory, "train", length, order)?
-                .limit_ids(config.vocab_size);
-            let data = Hasher::new().field(&mixture.digest().0).field(&order.0.to_le_bytes()).finish();
-            let mut objective = NextToken::new(loader, data, settings)?;
-            let init = Weights::init(&config, seed.derive("weights"))?;
-            let batch = settings.micro_batch_tokens;
-            let curve = held_out::sample(&mixture.directory, length, CURVE_TOKENS, batch)?;
-            let mut evaluate = |engine: &mut model::Engine, weights: &Weights, _: u64| {
-                let loss = train::held_out_loss(engine, weights, &curve.batches, self.stop)?;
-                let bits = loss.bits_per_byte(curve.bytes);
-                Ok(BTreeMap::from([
-                    ("held-out-loss".to_owned(), loss.nats_per_token()),
-                    ("held-out-bits-per-byte".to_owned(), bits),
-                ]))
-            };
-            let context = self.training(at);
-            let outcome =
-                train::run(&mut objective, settings, init, &context, Some(&mut evaluate))?;
-            Ok(trained(&outcome, "held-out-bits-per-byte"))
-        })?;
-        self.rule("size dial", &done, Made {
-            question: "how large is the model and how long is it trained".into(),
-            chosen: format!(
-                "depth {}: {} parameters, width {}; {} tokens read",
-                self.recipe.model.depth,
-                count(config.num_parameters() as u64),
-                config.d_model,
-                count(done.manifest.counts["tokens-seen"])
-            ),
-            reason: self.recipe.reasons.get("model").cloned().unwrap_or_default(),
-            ..Made::default()
-        })?;
+        let done =
+            self.perform(NAME, ALGORITHM, &(settings, &config), &[mixture], |at, seed| {
+                let length = config.max_seq_len;
+                let order = seed.derive("order");
+                let loader = Loader::open(&mixture.directory, "train", length, order)?
+                    .limit_ids(config.vocab_size);
+                let data =
+                    Hasher::new().field(&mixture.digest().0).field(&order.0.to_le_bytes()).finish();
+                let mut objective = NextToken::new(loader, data, settings)?;
+                let init = Weights::init(&config, seed.derive("weights"))?;
+                let batch = settings.micro_batch_tokens;
+                let curve = held_out::sample(&mixture.directory, length, CURVE_TOKENS, batch)?;
+                let mut evaluate = |engine: &mut model::Engine, weights: &Weights, _: u64| {
+                    let loss = train::held_out_loss(engine, weights, &curve.batches, self.stop)?;
+                    let bits = loss.bits_per_byte(curve.bytes);
+                    Ok(BTreeMap::from([
+                        ("held-out-loss".to_owned(), loss.nats_per_token()),
+                        ("held-out-bits-per-byte".to_owned(), bits),
+                    ]))
+                };
+                let context = self.training(at);
+                let outcome =
+                    train::run(&mut objective, settings, init, &context, Some(&mut evaluate))?;
+                Ok(trained(&outcome, "held-out-bits-per-byte"))
+            })?;
+        self.rule(
+            "size dial",
+            &done,
+            Made {
+                question: "how large is the model and how long is it trained".into(),
+                chosen: format!(
+                    "depth {}: {} parameters, width {}; {} tokens read",
+                    self.recipe.model.depth,
+                    count(config.num_parameters() as u64),
+                    config.d_model,
+                    count(done.manifest.counts["tokens-seen"])
+                ),
+                reason: self.recipe.reasons.get("model").cloned().unwrap_or_default(),
+                ..Made::default()
+            },
+        )?;
         Ok(done)
     }
 }

@@ -29,9 +29,8 @@ impl Relay<'_> {
                 let speaker = Speaker::load(&stage.directory, &tokenizer.directory)?;
                 let mut subject = speaker.model(name, &self.pool);
                 let at = out.join(name);
-                let report = campaign(
-                    &mut subject, settings, &canaries, seed, &at, self.screen, self.stop,
-                )?;
+                let report =
+                    campaign(&mut subject, settings, &canaries, seed, &at, self.screen, self.stop)?;
                 let tested = run_tests(&mut subject, &earlier, &words, self.screen, self.stop)?;
                 base::write_json(&at.join("tests-of-earlier-findings.json"), &tested)?;
                 earlier.extend(read_tests(&at.join("tests.jsonl"))?);
@@ -40,7 +39,10 @@ impl Relay<'_> {
                 measures.insert(format!("{name}-attack-success-rate"), rate);
                 measures.insert(format!("{name}-over-refusal"), report.over_refusal.estimate);
                 measures.insert(format!("{name}-failed-tests"), tested.failed.estimate);
-                counts.insert(format!("{name}-attempts"), report.probes.iter().map(|p| p.attempts).sum());
+                counts.insert(
+                    format!("{name}-attempts"),
+                    report.probes.iter().map(|p| p.attempts).sum(),
+                );
                 counts.insert(format!("{name}-findings"), report.findings.len() as u64);
                 let files = ["attempts.jsonl", "findings.json", "tests.jsonl", "report.json"];
                 outputs.extend(files.map(|file| format!("{name}/{file}")));

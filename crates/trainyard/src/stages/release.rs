@@ -60,7 +60,12 @@ pub fn describe(check: &Check) -> String {
 
 impl Relay<'_> {
     /// Writes the directory.
-    pub fn release(&self, tokenizer: &Finished, models: &Models<'_>, judged: &Finished) -> Result<Finished> {
+    pub fn release(
+        &self,
+        tokenizer: &Finished,
+        models: &Models<'_>,
+        judged: &Finished,
+    ) -> Result<Finished> {
         let sampling = &self.recipe.judge.answers.sampling;
         let read = [tokenizer, models.aligned, judged];
         self.perform(NAME, ALGORITHM, sampling, &read, |out, _| {

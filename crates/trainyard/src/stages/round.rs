@@ -54,16 +54,25 @@ struct Inputs<'a> {
 
 impl Relay<'_> {
     /// From the best model so far to a better one.
-    pub fn round(&self, tokenizer: &Finished, questions: &Finished, sft: &Finished) -> Result<Round> {
+    pub fn round(
+        &self,
+        tokenizer: &Finished,
+        questions: &Finished,
+        sft: &Finished,
+    ) -> Result<Round> {
         let start = start(sft)?;
         let inputs = Inputs { tokenizer, questions, start: sft };
         let rollouts = self.rollouts(&inputs)?;
-        self.rule("best earlier model", &rollouts, Made {
-            question: "which model does the round start from".into(),
-            options: start.candidates.iter().map(|candidate| candidate.name.clone()).collect(),
-            chosen: format!("{} ({})", start.chosen.name, start.chosen.weights.short()),
-            reason: start.reason.clone(),
-        })?;
+        self.rule(
+            "best earlier model",
+            &rollouts,
+            Made {
+                question: "which model does the round start from".into(),
+                options: start.candidates.iter().map(|candidate| candidate.name.clone()).collect(),
+                chosen: format!("{} ({})", start.chosen.name, start.chosen.weights.short()),
+                reason: start.reason.clone(),
+            },
+        )?;
         let preferences = self.preferences(&rollouts)?;
         let reward = self.reward(&inputs, &preferences)?;
         let reject = self.reject(&inputs, &rollouts, &reward)?;
@@ -149,13 +158,21 @@ impl Relay<'_> {
                 ),
             })
         })?;
-        self.rule(verify::JUDGE, &done, Made {
-            question: "which answer wins in each pair".into(),
-            options: vec!["the one with the higher token F1".into(), "no pair for a tie".into()],
-            chosen: format!("{} pairs", count(done.manifest.counts["pairs"])),
-            reason: "the verifier knows the right answer; the difference of grades gives the rating"
-                .into(),
-        })?;
+        self.rule(
+            verify::JUDGE,
+            &done,
+            Made {
+                question: "which answer wins in each pair".into(),
+                options: vec![
+                    "the one with the higher token F1".into(),
+                    "no pair for a tie".into(),
+                ],
+                chosen: format!("{} pairs", count(done.manifest.counts["pairs"])),
+                reason:
+                    "the verifier knows the right answer; the difference of grades gives the rating"
+                        .into(),
+            },
+        )?;
         Ok(done)
     }
 
@@ -166,7 +183,12 @@ impl Relay<'_> {
             let speaker = inputs.speaker(inputs.start)?;
             let pairs = read_preferences(preferences)?;
             let (_, summary) = reward::train(
-                settings, &pairs, &speaker.encoder(), &speaker.weights, seed, &self.training(at),
+                settings,
+                &pairs,
+                &speaker.encoder(),
+                &speaker.weights,
+                seed,
+                &self.training(at),
             )?;
             base::write_json(&at.join(SUMMARY), &summary)?;
             Ok(Yield {
@@ -190,7 +212,12 @@ impl Relay<'_> {
         })
     }
 
-    fn reject(&self, inputs: &Inputs<'_>, rollouts: &Finished, reward: &Finished) -> Result<Finished> {
+    fn reject(
+        &self,
+        inputs: &Inputs<'_>,
+        rollouts: &Finished,
+        reward: &Finished,
+    ) -> Result<Finished> {
         let settings = &self.recipe.round.reject;
         let read = [inputs.tokenizer, rollouts, reward];
         let done = self.perform(REJECT, ALGORITHM, settings, &read, |out, _| {
@@ -257,7 +284,12 @@ impl Relay<'_> {
         })
     }
 
-    fn dpo(&self, inputs: &Inputs<'_>, preferences: &Finished, winners: &Finished) -> Result<Finished> {
+    fn dpo(
+        &self,
+        inputs: &Inputs<'_>,
+        preferences: &Finished,
+        winners: &Finished,
+    ) -> Result<Finished> {
         let settings = &self.recipe.round.dpo;
         let read = [inputs.tokenizer, preferences, winners];
         self.perform(DPO, ALGORITHM, settings, &read, |at, seed| {

@@ -16,7 +16,12 @@ pub const NAME: &str = "06-sft";
 
 impl Relay<'_> {
     /// Trains on the assistant's tokens alone.
-    pub fn sft(&self, tokenizer: &Finished, questions: &Finished, base: &Finished) -> Result<Finished> {
+    pub fn sft(
+        &self,
+        tokenizer: &Finished,
+        questions: &Finished,
+        base: &Finished,
+    ) -> Result<Finished> {
         let settings = &self.recipe.sft;
         let decides = (settings, self.recipe.round.prompts_share);
         self.perform(NAME, ALGORITHM, &decides, &[tokenizer, questions, base], |at, seed| {

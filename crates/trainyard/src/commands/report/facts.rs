@@ -60,7 +60,11 @@ impl Known<'_> {
     }
 
     /// A JSON file of a finished stage.
-    pub fn json<T: serde::de::DeserializeOwned>(&self, stage: &str, file: &str) -> Result<Option<T>> {
+    pub fn json<T: serde::de::DeserializeOwned>(
+        &self,
+        stage: &str,
+        file: &str,
+    ) -> Result<Option<T>> {
         Ok(self.file(stage, file).map(|path| base::read_json(&path)).transpose()?)
     }
 
@@ -78,7 +82,8 @@ impl Known<'_> {
             seed: Some(self.recipe.seed),
             program: format!("trainyard {}", env!("CARGO_PKG_VERSION")),
             recipe: "recipe.toml".to_owned(),
-            recipe_text: String::from_utf8_lossy(&base::read(&self.run.recipe_text())?).into_owned(),
+            recipe_text: String::from_utf8_lossy(&base::read(&self.run.recipe_text())?)
+                .into_owned(),
             weights_digest: weights
                 .and_then(|manifest| manifest.output(train::WEIGHTS_FILE))
                 .map(|artifact| artifact.digest),
@@ -184,7 +189,8 @@ impl Known<'_> {
 
 /// Whether a count is of what a stage read.
 fn comes_in(what: &str) -> bool {
-    let incoming = ["documents-read", "bytes-read", "sample-bytes", "candidates", "conversations", "prompts"];
+    let incoming =
+        ["documents-read", "bytes-read", "sample-bytes", "candidates", "conversations", "prompts"];
     incoming.contains(&what)
 }
 

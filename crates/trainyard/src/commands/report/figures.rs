@@ -82,8 +82,13 @@ pub fn curves(known: &Known<'_>) -> Result<Curves> {
         ]
     });
     let pretrain = records(known, "04-pretrain");
-    let mut held_out =
-        panel("held-out text", "bits per byte", Over::TokensSeen, &pretrain, &["held-out-bits-per-byte"]);
+    let mut held_out = panel(
+        "held-out text",
+        "bits per byte",
+        Over::TokensSeen,
+        &pretrain,
+        &["held-out-bits-per-byte"],
+    );
     held_out.references = references;
     let sft = records(known, "06-sft");
     let reward = records(known, "07-round/3-reward");
@@ -292,7 +297,10 @@ pub fn red_team(known: &Known<'_>) -> Result<Option<RedTeam>> {
         known.json("08-redteam", "aligned/tests-of-earlier-findings.json")?;
     let tested = tests.map_or_else(String::new, |tests| {
         let failed = tests.results.iter().filter(|result| !result.passed).count();
-        format!(" It failed {failed} of the {} tests made of earlier findings.", tests.results.len())
+        format!(
+            " It failed {failed} of the {} tests made of earlier findings.",
+            tests.results.len()
+        )
     });
     let cohort = report.cohort.iter().map(|a| format!("{} ({})", a.name, a.expertise));
     Ok(Some(RedTeam {
