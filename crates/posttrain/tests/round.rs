@@ -8,6 +8,7 @@ use base::{Digest, Item, Seed, Split, Stop};
 use common::{World, context};
 use judge::Model;
 use model::Weights;
+use posttrain::PairSettings;
 use posttrain::round::{dpo, reject, reward, rollouts, tune, verify};
 use posttrain::{Error, conversations, sft};
 use std::path::Path;
@@ -108,7 +109,9 @@ fn round(world: &World, root: &Path, threads: usize) -> Round {
         tune::train(&settings, &data, &encoder, start, Seed(4), &context(&path, threads, &stop))
             .unwrap();
     let path = root.join("dpo");
-    let settings = dpo::Settings { train: training(8, 1e-3), ..Default::default() };
+    // A third of the prompts, since there are few.
+    let pairs = PairSettings { held_out_share: 0.3, ..PairSettings::default() };
+    let settings = dpo::Settings { pairs, train: training(8, 1e-3), ..Default::default() };
     let (aligned, dpo) = dpo::train(
         &settings,
         &preferences,

@@ -121,6 +121,31 @@ pub fn train(
     Ok((outcome.weights, summary))
 }
 
+/// For each held-out pair whether a model gives the better answer the greater log-probability per scored
+/// token. The pairs are those that [`train`] with the same settings and seed has kept for measuring.
+///
+/// # Errors
+/// No pair is left, the model refuses, or the stop was raised.
+pub fn preference_accuracy(
+    settings: &Settings,
+    preferences: &[Preference],
+    encoder: &Encoder<'_>,
+    weights: &Weights,
+    seed: Seed,
+    context: &Context<'_>,
+) -> Result<Vec<bool>> {
+    let pairs =
+        rated_pairs(&settings.pairs, preferences, encoder, settings.formatting, seed)?.held_out;
+    let flat: Vec<&Answer> = pairs.iter().flat_map(|pair| &pair.answers).collect();
+    let max_tokens = settings.train.micro_batch_tokens.max(encoder.max_seq_len);
+    let mut engine = Engine::for_scoring(weights.config(), max_tokens, context.pool.clone())?;
+    let sums =
+        all_log_probs(&mut engine, weights, &flat, max_tokens, context.observer, context.stop)?;
+    let per_token = |(answer, sum): (&&Answer, &f64)| sum / answer.num_scored().max(1) as f64;
+    let means: Vec<f64> = flat.iter().zip(&sums).map(per_token).collect();
+    Ok(means.chunks_exact(2).map(|two| two[0] > two[1]).collect())
+}
+
 impl PairMeasures {
     fn named(&self) -> Measures {
         Measures::from([

@@ -12,10 +12,13 @@ use judge::baseline::{Compressed, Trigram, zstd_bits};
 use judge::bits::{self, BitsReport, HeldOut, model_bits, trigram_bits};
 use judge::evaluate::{self, Comparison, Evaluation, compare, evaluate};
 use judge::gate::{self, GateReport, Measured};
+use judge::intervals::{Interval, wilson};
 use posttrain::derive;
+use posttrain::round::dpo;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::path::Path;
 use tokens::Tokenizer;
 use tokens::mixture::{read_rows, read_text};
 
@@ -53,6 +56,8 @@ pub struct Judged {
     pub drawn: Vec<Evaluation>,
     /// The aligned model against the SFT model, as the verifier prefers.
     pub aligned_over_sft: Comparison,
+    /// Share of held-out preferences whose better answer each model finds more probable.
+    pub preference_accuracy: Vec<Interval>,
     /// What the gate looked at.
     pub measured: Measured,
     /// What the gate says.
@@ -79,6 +84,7 @@ impl Relay<'_> {
             models.base,
             models.sft,
             models.aligned,
+            &round.preferences,
             &round.reward,
             redteam,
         ];
@@ -91,6 +97,7 @@ impl Relay<'_> {
             for (name, stage) in models.all() {
                 let speaker = Speaker::load(&stage.directory, &tokenizer.directory)?;
                 self.ask(name, &speaker, &items, &held_out, seed, &mut asked)?;
+                asked.preference_accuracy.push(self.preference_accuracy(&speaker, round, out)?);
             }
             let judged = self.sum_up(asked, trigram, zstd, round, redteam, seed)?;
             base::write_json(&out.join(FILE), &judged)?;
@@ -170,6 +177,26 @@ impl Relay<'_> {
         Ok(())
     }
 
+    /// How often a model finds the better answer of a held-out pair more probable.
+    fn preference_accuracy(
+        &self,
+        speaker: &Speaker,
+        round: &Round,
+        out: &Path,
+    ) -> Result<Interval> {
+        let pairs = super::round::read_preferences(&round.preferences)?;
+        let right = dpo::preference_accuracy(
+            &self.recipe.round.dpo,
+            &pairs,
+            &speaker.encoder(),
+            &speaker.weights,
+            self.seed(super::round::DPO),
+            &self.training(out),
+        )?;
+        let count = right.iter().filter(|right| **right).count();
+        Ok(wilson(count as u64, right.len() as u64))
+    }
+
     fn sum_up(
         &self,
         asked: Asked,
@@ -180,7 +207,7 @@ impl Relay<'_> {
         seed: Seed,
     ) -> Result<Judged> {
         let settings = &self.recipe.judge;
-        let Asked { bits, answers, drawn } = asked;
+        let Asked { bits, answers, drawn, preference_accuracy } = asked;
         let margin = settings.answers.tie_margin;
         let sft_over_base =
             compare(&answers[1], &answers[0], margin, seed.derive("sft-over-base"))?;
@@ -210,17 +237,20 @@ impl Relay<'_> {
             sft_over_base,
             drawn,
             aligned_over_sft,
+            preference_accuracy,
             measured,
             gate,
         })
     }
 }
 
+/// What the models gave, in their order.
 #[derive(Default)]
 struct Asked {
     bits: Vec<BitsReport>,
     answers: Vec<Evaluation>,
     drawn: Vec<Evaluation>,
+    preference_accuracy: Vec<Interval>,
 }
 
 /// The held-out documents of a mixture, in the order of its shards.

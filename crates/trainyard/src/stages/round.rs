@@ -32,6 +32,8 @@ const PREFERENCES_FILE: &str = "preferences.jsonl";
 
 /// A finished round.
 pub struct Round {
+    /// The judgements.
+    pub preferences: Finished,
     /// The reward model.
     pub reward: Finished,
     /// The aligned model.
@@ -96,7 +98,7 @@ impl Relay<'_> {
             aligned_weights: weights(&aligned)?,
         };
         record.write(&self.run.stage("07-round"))?;
-        Ok(Round { reward, aligned })
+        Ok(Round { preferences, reward, aligned })
     }
 
     fn rollouts(&self, inputs: &Inputs<'_>) -> Result<Finished> {
@@ -359,7 +361,8 @@ fn summary<T: serde::de::DeserializeOwned>(stage: &Finished) -> Result<T> {
     Ok(base::read_json(&stage.path(SUMMARY))?)
 }
 
-fn read_preferences(stage: &Finished) -> Result<Vec<Preference>> {
+/// The judgements of a finished stage.
+pub fn read_preferences(stage: &Finished) -> Result<Vec<Preference>> {
     Ok(jsonl::read(&stage.path(PREFERENCES_FILE), "a preference")?)
 }
 

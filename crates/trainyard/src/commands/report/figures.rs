@@ -215,18 +215,19 @@ pub fn judgements(known: &Known<'_>) -> Result<Option<Judgements>> {
         metrics.push(answers(&format!("exact answers: {task}"), "", &|e| e.tasks[&task].exact));
     }
     metrics.extend(red_team_metrics(known)?);
-    if let Some(reward) = known.manifests.get("07-round/3-reward") {
-        let pairs = reward.counts.get("held-out-pairs").copied().unwrap_or(0);
-        let accuracy = reward.measures.get("held-out-accuracy").copied().unwrap_or(f64::NAN);
-        let right = (accuracy * pairs as f64).round() as u64;
-        metrics.push(Metric {
-            name: "held-out preferences ranked rightly".into(),
-            unit: Unit::Share,
-            values: vec![measured("reward model", &judge::intervals::wilson(right, pairs))],
-            note: "by the reward model, which is not one of the three".into(),
-            ..Metric::default()
-        });
-    }
+    let models = judged.answers.iter().map(|e| &e.model);
+    let accuracies = models.zip(&judged.preference_accuracy);
+    metrics.push(Metric {
+        name: "preference accuracy on held-out pairs".into(),
+        unit: Unit::Share,
+        values: accuracies.map(|(model, interval)| measured(model, interval)).collect(),
+        baselines: reward_model(known),
+        note:
+            "whether the better answer is the more probable one per token; for the reward model, \
+               whether it has the greater reward"
+                .into(),
+        ..Metric::default()
+    });
     let preference = &judged.aligned_over_sft.preference;
     Ok(Some(Judgements {
         models: judged.answers.iter().map(|e| e.model.clone()).collect(),
@@ -244,6 +245,13 @@ pub fn judgements(known: &Known<'_>) -> Result<Option<Judgements>> {
             high: Some(preference.rate.high),
         }],
     }))
+}
+
+/// The reward model's accuracy, beside that of the policies.
+fn reward_model(known: &Known<'_>) -> Vec<Baseline> {
+    let reward = known.manifests.get("07-round/3-reward");
+    let accuracy = reward.and_then(|manifest| manifest.measures.get("held-out-accuracy"));
+    accuracy.map(|&value| Baseline { name: "reward model".into(), value }).into_iter().collect()
 }
 
 fn bits_metric(judged: &Judged) -> Metric {

@@ -1,6 +1,6 @@
 //! Tokens a second of training and of generation, on two threads.
 //!
-//! `cargo run --release -p model --example throughput -- [DEPTH [VOCAB_SIZE [THREADS]]]`
+//! `cargo run --release -p model --example speed -- [DEPTH [VOCAB_SIZE [THREADS]]]`
 #![allow(clippy::print_stdout)]
 
 use base::{Seed, Stop};
