@@ -3,6 +3,8 @@
 //!
 //! This crate knows no stage. It holds no threads and no async code.
 
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
 pub mod digest;
 pub mod fs;
 pub mod manifest;

@@ -252,7 +252,10 @@ mod tests {
         let pairs = rated_pairs(&settings, &all, &encoder, Formatting::Masked, Seed(1)).unwrap();
         let counts = pairs.counts;
         assert_eq!((counts.below_rating, counts.unusable, counts.train), (1, 1, 50));
-        assert!((40..80).contains(&counts.held_out) && counts.held_out % 2 == 0, "{counts:?}");
+        assert!(
+            (40..80).contains(&counts.held_out) && counts.held_out.is_multiple_of(2),
+            "{counts:?}"
+        );
         assert_eq!(counts.over_limit + counts.train + counts.held_out, 200);
     }
 

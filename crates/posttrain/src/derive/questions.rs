@@ -204,7 +204,7 @@ fn is_plain_sentence(sentence: &str) -> bool {
     (4..=25).contains(&words(sentence))
         && sentence.ends_with(['.', '!', '?'])
         && sentence.starts_with(|c: char| c.is_uppercase() || c == '`')
-        && sentence.matches('`').count() % 2 == 0
+        && sentence.matches('`').count().is_multiple_of(2)
         && !sentence.contains("](")
 }
 
