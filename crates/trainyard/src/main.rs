@@ -3,7 +3,6 @@
 //! commands.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
-#![allow(clippy::print_stderr)] // the program is where printing belongs
 
 mod args;
 mod commands;
@@ -18,7 +17,7 @@ use args::{Arguments, Command};
 use base::Stop;
 use clap::Parser;
 use error::{Failure, Kind, Result};
-use output::Output;
+use output::{Output, complain};
 use std::process::ExitCode;
 
 /// Raised by Ctrl-C and by SIGTERM.
@@ -30,7 +29,7 @@ fn main() -> ExitCode {
     match listen_for_interrupts().and_then(|()| dispatch(&arguments.command, output)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("{failure}");
+            complain(failure.to_string());
             ExitCode::from(failure.kind.exit_code())
         }
     }
@@ -55,7 +54,7 @@ fn listen_for_interrupts() -> Result<()> {
             std::process::exit(i32::from(Kind::Interrupted.exit_code()));
         }
         STOP.raise();
-        eprintln!("stopping at the next safe point (again to stop at once)");
+        complain("stopping at the next safe point (again to stop at once)");
     })
     .map_err(|error| Failure::new(Kind::Usage, error))
 }

@@ -31,3 +31,8 @@ impl Output {
         Ok(())
     }
 }
+
+/// Prints a line on stderr; a closed or full one is no reason to stop a run.
+pub fn complain(text: impl AsRef<str>) {
+    writeln!(std::io::stderr(), "{}", text.as_ref()).ok();
+}

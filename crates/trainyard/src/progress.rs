@@ -1,6 +1,7 @@
 //! How progress looks: a bar with rate and time left on a terminal, a plain line now and then
 //! elsewhere. All of it goes to stderr.
 
+use crate::output::complain;
 use base::{Observer, Progress};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -127,7 +128,8 @@ impl Observer for Screen {
             let done = count(progress.done);
             let parts = [rate, left, progress.detail];
             let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            eprintln!("{}: {done}{total} {}, {}", state.stage, progress.unit, parts.join(", "));
+            let parts = parts.join(", ");
+            complain(format!("{}: {done}{total} {}, {parts}", state.stage, progress.unit));
         }
     }
 
@@ -135,7 +137,7 @@ impl Observer for Screen {
         let state = self.lock();
         match &state.bar {
             Some(bar) => bar.println(format!("  {message}")),
-            None => eprintln!("  {message}"),
+            None => complain(format!("  {message}")),
         }
     }
 }

@@ -129,7 +129,8 @@ fn ctrl_c_saves_a_checkpoint_and_the_run_goes_on_to_the_same_weights() {
     let output = child.wait_with_output().unwrap();
     let shown = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{shown}");
-    assert!(shown.contains("go on with"), "{shown}");
+    let command = format!("go on with `trainyard run {} --dir {}`", tiny(), dir.display());
+    assert!(shown.contains(&command), "{shown}");
     succeed(&["run", &tiny(), "--dir", dir.to_str().unwrap()]);
     assert_eq!(weights_digest(&dir), weights_digest(&whole));
 }
@@ -168,6 +169,37 @@ fn a_write_that_fails_loses_nothing_that_was_durable() {
     succeed(&["run", &tiny(), "--dir", whole.to_str().unwrap()]);
     succeed(&["run", &tiny(), "--dir", dir.to_str().unwrap()]);
     assert_eq!(weights_digest(&dir), weights_digest(&whole));
+}
+
+#[test]
+fn a_new_recipe_without_files_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let mine = directory.path().join("mine");
+    succeed(&["new", mine.to_str().unwrap()]);
+    let recipe = mine.join("recipe.toml").display().to_string();
+    let shown = fail(&["run", &recipe, "--dir", &in_directory(&directory)], 3);
+    assert!(shown.contains("no document comes from the sources"), "{shown}");
+}
+
+#[test]
+fn a_full_stderr_is_no_reason_to_stop() {
+    let directory = tempfile::tempdir().unwrap();
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else { return };
+    let mut command = trainyard(&["run", &tiny(), "--dir", &in_directory(&directory)]);
+    assert!(command.stderr(full).stdout(std::process::Stdio::null()).status().unwrap().success());
+}
+
+#[test]
+fn a_damaged_manifest_says_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let dir = in_directory(&directory);
+    succeed(&["run", &tiny(), "--dir", &dir, "--until", "mixture"]);
+    let manifest = Path::new(&dir).join("02-tokenizer/manifest.json");
+    std::fs::write(&manifest, "").unwrap();
+    let shown = fail(&["run", &tiny(), "--dir", &dir, "--until", "mixture"], 3);
+    assert!(shown.contains("manifest.json") && shown.contains("delete it"), "{shown}");
+    std::fs::remove_file(&manifest).unwrap();
+    succeed(&["run", &tiny(), "--dir", &dir, "--until", "mixture"]);
 }
 
 #[test]

@@ -83,6 +83,8 @@ pub struct Dpo {
     loss: DpoLoss,
     pairs: Vec<Pair>,
     plan: Plan,
+    /// Tokens that the engine must have room for beside the training's own.
+    room: usize,
     digest: Digest,
 }
 
@@ -99,7 +101,13 @@ impl Dpo {
         let plan = Plan::new(&lengths, micro_batch_tokens, per_step, seed);
         let sizes = [micro_batch_tokens as u64, per_step as u64, seed.0];
         let digest = digest(&loss, &pairs, &sizes);
-        Self { loss, pairs, plan, digest }
+        Self { loss, pairs, plan, room: 0, digest }
+    }
+
+    /// Makes the engine's plan hold batches of at least so many tokens, for what is measured on the way.
+    pub fn with_room(mut self, tokens: usize) -> Self {
+        self.room = tokens;
+        self
     }
 }
 
@@ -133,7 +141,7 @@ impl Objective for Dpo {
     }
 
     fn max_tokens(&self) -> usize {
-        self.plan.max_tokens()
+        self.plan.max_tokens().max(self.room)
     }
 
     fn steps_per_epoch(&self) -> f64 {

@@ -43,6 +43,8 @@ pub struct RewardModel {
     loss: RewardLoss,
     comparisons: Vec<Comparison>,
     plan: Plan,
+    /// Tokens that the engine must have room for beside the training's own.
+    room: usize,
     digest: Digest,
 }
 
@@ -70,7 +72,13 @@ impl RewardModel {
             }
         }
         let digest = hasher.finish();
-        Self { loss, comparisons, plan, digest }
+        Self { loss, comparisons, plan, room: 0, digest }
+    }
+
+    /// Makes the engine's plan hold batches of at least so many tokens, for what is measured on the way.
+    pub fn with_room(mut self, tokens: usize) -> Self {
+        self.room = tokens;
+        self
     }
 }
 
@@ -86,7 +94,7 @@ impl Objective for RewardModel {
     }
 
     fn max_tokens(&self) -> usize {
-        self.plan.max_tokens()
+        self.plan.max_tokens().max(self.room)
     }
 
     fn steps_per_epoch(&self) -> f64 {

@@ -80,7 +80,8 @@ pub fn train(
         settings.train.micro_batches(),
         seed.derive("order"),
     );
-    let max_tokens = settings.train.micro_batch_tokens;
+    let max_tokens = settings.train.micro_batch_tokens.max(encoder.max_seq_len);
+    objective = objective.with_room(max_tokens);
     let mut evaluate = |engine: &mut Engine, weights: &Weights, _: u64| {
         let (accuracy, margin) = measure(engine, weights, &held_out, max_tokens, context.stop)?;
         Ok(Measures::from([

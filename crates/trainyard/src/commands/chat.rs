@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::error::{Failure, Kind, Result};
-use crate::output::Output;
+use crate::output::{Output, complain};
 use crate::run::RunDirectory;
 use crate::stages::models::{self, Speaker};
 use base::{Message, Role, Seed, Stop};
@@ -30,7 +30,8 @@ pub fn chat(args: &args::Chat, output: Output, stop: &Stop) -> Result<()> {
         return output.json(&json!({ "model": name, "prompt": prompt, "answer": answer }));
     }
     if std::io::stdin().is_terminal() {
-        eprintln!("the {name} model of {}; an empty line forgets, Ctrl-D ends", run.display());
+        let run = run.display();
+        complain(format!("the {name} model of {run}; an empty line forgets, Ctrl-D ends"));
     }
     talk.listen(name)
 }
@@ -50,7 +51,7 @@ impl Talk<'_> {
         let opening = self.turns.clone();
         loop {
             if std::io::stdin().is_terminal() {
-                eprint!("> ");
+                write!(std::io::stderr(), "> ").ok();
             }
             let mut line = String::new();
             let read = std::io::stdin().lock().read_line(&mut line);

@@ -26,7 +26,7 @@ pub fn run(args: &args::Run, output: Output, stop: &Stop) -> Result<()> {
     let root = args.dir.clone().unwrap_or_else(|| PathBuf::from("runs").join(&loaded.recipe.name));
     let run = RunDirectory::new(root);
     let _lock = run.lock()?;
-    begin(&run, &loaded, output)?;
+    begin(&run, &args.recipe, &loaded, output)?;
     let threads = args.threads.unwrap_or_else(cores);
     if !(1..=1024).contains(&threads) {
         return Err(Failure::new(
@@ -51,7 +51,7 @@ pub fn run(args: &args::Run, output: Output, stop: &Stop) -> Result<()> {
     let page = report::write(&run);
     match result {
         Ok(()) => page?,
-        Err(failure) => return Err(explain(failure, &run)),
+        Err(failure) => return Err(explain(failure, &args.recipe, &run)),
     };
     output.line(format!("took {}", duration(began.elapsed())));
     finish(&run, args, output)
@@ -62,10 +62,14 @@ fn cores() -> usize {
 }
 
 /// Writes down what was asked for, by whom, and that work began.
-fn begin(run: &RunDirectory, loaded: &Loaded, output: Output) -> Result<()> {
+fn begin(run: &RunDirectory, given: &str, loaded: &Loaded, output: Output) -> Result<()> {
     let recipe = &loaded.recipe;
     write_json(&run.recipe(), recipe)?;
     write_atomic(&run.recipe_text(), loaded.text.as_bytes())?;
+    write_atomic(
+        &run.command(),
+        format!("trainyard run {given} --dir {}\n", run.display()).as_bytes(),
+    )?;
     if let Some(stage) = run.record_start()? {
         let at = if stage.is_empty() { "before its first stage".to_owned() } else { stage };
         output.line(format!("the last start ended without a word in {at}; going on from there"));
@@ -105,16 +109,12 @@ fn end(run: &RunDirectory, result: &Result<()>) -> Result<()> {
     Ok(())
 }
 
-fn explain(failure: Failure, run: &RunDirectory) -> Failure {
+fn explain(failure: Failure, recipe: &str, run: &RunDirectory) -> Failure {
     match failure.kind {
         Kind::Interrupted => {
-            Failure::new(Kind::Interrupted, "stopped; all that was finished is saved").hint(
-                format!(
-                    "go on with `trainyard run {} --dir {}`",
-                    run.recipe_text().display(),
-                    run.display()
-                ),
-            )
+            let message = "stopped; all that was finished is saved";
+            let command = format!("trainyard run {recipe} --dir {}", run.display());
+            Failure::new(Kind::Interrupted, message).hint(format!("go on with `{command}`"))
         }
         _ => failure,
     }
@@ -128,7 +128,7 @@ fn finish(run: &RunDirectory, args: &args::Run, output: Output) -> Result<()> {
         Some(release) if !release.gate.passed => Some(release),
         _ => None,
     };
-    output.line(format!("next     trainyard chat --dir {}", run.display()));
+    output.line(format!("next     {}", report::next(run)));
     output.json(&status::look(run)?)?;
     match refused {
         None => Ok(()),

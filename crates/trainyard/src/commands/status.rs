@@ -119,7 +119,10 @@ pub fn status(args: &args::At, output: Output) -> Result<()> {
     output.line(match (status.state, status.released) {
         (State::Done, Some(true)) => format!("released; next: trainyard chat --dir {}", status.dir),
         (State::Done, _) => format!("refused by the gate; see {}", run.report().display()),
-        _ => format!("next: trainyard run {} --dir {}", run.recipe_text().display(), status.dir),
+        _ => {
+            let command = std::fs::read_to_string(run.command()).unwrap_or_default();
+            format!("next: {}", command.trim())
+        }
     });
     output.json(&status)
 }

@@ -63,6 +63,11 @@ impl RunDirectory {
         self.root.join("recipe.toml")
     }
 
+    /// The command that began the run last and goes on with it.
+    pub fn command(&self) -> PathBuf {
+        self.root.join("command")
+    }
+
     /// The log of decisions.
     pub fn decisions(&self) -> PathBuf {
         self.root.join("decisions.jsonl")

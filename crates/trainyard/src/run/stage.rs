@@ -169,7 +169,14 @@ fn set_aside_others(run: &RunDirectory, name: &str, directory: &Path, key: Diges
 
 /// The manifest, if the stage is finished and everything is as it says.
 fn finished(directory: &Path) -> Result<Option<Manifest>> {
-    let Some(manifest) = Manifest::read(directory)? else { return Ok(None) };
+    let read = Manifest::read(directory).map_err(|error| {
+        let hint = format!(
+            "restore it from a copy, or delete it to check and finish {} again",
+            directory.display()
+        );
+        Failure::from(error).hint(hint)
+    });
+    let Some(manifest) = read? else { return Ok(None) };
     match manifest.verify(directory) {
         Ok(()) => Ok(Some(manifest)),
         Err(error) => {

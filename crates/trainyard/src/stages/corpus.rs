@@ -2,7 +2,7 @@
 
 use super::Relay;
 use super::relay::Made;
-use crate::error::Result;
+use crate::error::{Failure, Kind, Result};
 use crate::progress::{bytes, count};
 use crate::run::{Finished, Yield};
 use std::collections::BTreeMap;
@@ -29,6 +29,7 @@ impl Relay<'_> {
                 self.stop,
             )
             .map_err(super::corpus_failure)?;
+            self.refuse_generated_alone(&summary.ledger)?;
             let shards = (0..summary.shards).map(|n| format!("documents-{n:05}.parquet"));
             let read: u64 = summary.ledger.sources.iter().map(|source| source.bytes_read).sum();
             Ok(Yield {
@@ -61,5 +62,20 @@ impl Relay<'_> {
             },
         )?;
         Ok(done)
+    }
+
+    /// A corpus of which all is generated is nobody's data: most often the files were forgotten.
+    fn refuse_generated_alone(&self, ledger: &corpus::Ledger) -> Result<()> {
+        let written = |source: &&corpus::Source| source.kind != corpus::Kind::Arithmetic;
+        let written: Vec<_> = self.recipe.corpus.sources.iter().filter(written).collect();
+        let kept =
+            |name: &str| ledger.sources.iter().any(|s| s.name == name && s.documents_kept > 0);
+        if written.is_empty() || written.iter().any(|source| kept(&source.name)) {
+            return Ok(());
+        }
+        let names: Vec<_> = written.iter().map(|s| format!("{} ({})", s.name, s.path)).collect();
+        let message = format!("no document comes from the sources {}", names.join(", "));
+        Err(Failure::new(Kind::Data, message)
+            .hint("put files there, or correct `path` and `include` in the recipe"))
     }
 }
