@@ -1,5 +1,6 @@
 //! How a command fails: the error with its causes, a hint for the next thing to type, and an exit code.
 
+use base::Stop;
 use std::fmt;
 
 /// What kind of failure it is; each has an exit code.
@@ -45,6 +46,11 @@ impl Failure {
     /// A failure of a kind, by its message.
     pub fn new(kind: Kind, message: impl fmt::Display) -> Self {
         Self { kind, error: anyhow::anyhow!("{message}"), hint: None }
+    }
+
+    /// After a stop was asked for, whatever error comes out is the answer to it.
+    pub fn answering(self, stop: &Stop) -> Self {
+        if stop.raised() { Self { kind: Kind::Interrupted, ..self } } else { self }
     }
 
     /// Adds what to do next.

@@ -12,6 +12,7 @@ mod progress;
 mod recipe;
 mod run;
 mod stages;
+mod threads;
 
 use args::{Arguments, Command};
 use base::Stop;

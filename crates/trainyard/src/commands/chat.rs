@@ -5,6 +5,7 @@ use crate::error::{Failure, Kind, Result};
 use crate::output::{Output, complain};
 use crate::run::RunDirectory;
 use crate::stages::models::{self, Speaker};
+use crate::threads;
 use base::{Message, Role, Seed, Stop};
 use kernels::Pool;
 use model::{Finish, Request, Sampling, generate};
@@ -20,7 +21,7 @@ pub fn chat(args: &args::Chat, output: Output, stop: &Stop) -> Result<()> {
         return Err(Failure::new(Kind::Usage, message));
     }
     let (name, speaker) = models::of_run(&run, args.model)?;
-    let pool = Pool::new(std::thread::available_parallelism().map_or(1, usize::from));
+    let pool = threads::pool(None)?;
     let mut talk = Talk { args, speaker: &speaker, pool: &pool, output, turns: Vec::new(), stop };
     if let Some(system) = &args.system {
         talk.turns.push(Message::new(Role::System, system));
@@ -98,10 +99,7 @@ impl Talk<'_> {
             &mut on_token,
             self.stop,
         );
-        let made = made.map_err(|error| match self.stop.raised() {
-            true => Failure { kind: Kind::Interrupted, ..Failure::from(error) },
-            false => error.into(),
-        })?;
+        let made = made.map_err(|error| Failure::from(error).answering(self.stop))?;
         show(&decoder.finish());
         let cut = made.first().is_some_and(|completion| completion.finish == Finish::Length);
         self.output.line(if cut { " […]" } else { "" });

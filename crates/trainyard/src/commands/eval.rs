@@ -1,39 +1,33 @@
 //! `trainyard eval`: the held-out questions, answered by a model of a run and graded.
 
 use crate::args;
-use crate::error::{Failure, Kind, Result};
+use crate::error::{Failure, Result};
 use crate::output::Output;
 use crate::progress::Screen;
 use crate::recipe::Recipe;
 use crate::run::RunDirectory;
-use crate::stages::models;
+use crate::stages::{self, models};
+use crate::threads;
 use base::{Seed, Stop};
 use judge::evaluate::{Scores, evaluate};
-use kernels::Pool;
 use posttrain::derive;
-use std::sync::Arc;
 
 /// Asks and grades.
 pub fn eval(args: &args::Eval, output: Output, stop: &Stop) -> Result<()> {
     let run = RunDirectory::find(args.at.dir.as_deref())?;
     let recipe: Recipe = base::read_json(&run.recipe())?;
     let (name, speaker) = models::of_run(&run, args.model)?;
-    let file = run.stage("05-questions").join(derive::HELD_OUT_FILE);
+    let file = run.stage(stages::questions::NAME).join(derive::HELD_OUT_FILE);
     let items = derive::read_items(&file)?;
-    let threads =
-        args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    let pool = Arc::new(Pool::new(threads.clamp(1, 1024)));
+    let pool = threads::pool(args.threads)?;
     let mut subject = speaker.model(name, &pool);
     let screen = Screen::new();
     screen.begin("eval");
     // The seed of the judgement stage, so that the figures are the report's.
-    let seed = Seed(recipe.seed).derive("09-judge").derive("answers");
+    let seed = Seed(recipe.seed).derive(stages::judge::NAME).derive("answers");
     let result = evaluate(&mut subject, &items, &recipe.judge.answers, seed, &screen, stop);
     screen.end();
-    let evaluation = result.map_err(|error| match stop.raised() {
-        true => Failure { kind: Kind::Interrupted, ..Failure::from(error) },
-        false => error.into(),
-    })?;
+    let evaluation = result.map_err(|error| Failure::from(error).answering(stop))?;
     output.line(format!(
         "{:<14} {:>6} {:>22} {:>22}",
         "task", "items", "exact (95%)", "token F1 (95%)"

@@ -11,10 +11,9 @@ use crate::run::decisions::{By, Decision};
 use crate::run::events::What;
 use crate::run::{RunDirectory, events};
 use crate::stages::{self, Relay, release};
+use crate::threads;
 use base::{Stop, write_atomic, write_json};
-use kernels::Pool;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs.
@@ -27,19 +26,13 @@ pub fn run(args: &args::Run, output: Output, stop: &Stop) -> Result<()> {
     let run = RunDirectory::new(root);
     let _lock = run.lock()?;
     begin(&run, &args.recipe, &loaded, output)?;
-    let threads = args.threads.unwrap_or_else(cores);
-    if !(1..=1024).contains(&threads) {
-        return Err(Failure::new(
-            Kind::Usage,
-            format!("--threads is {threads}, expected 1 to 1024"),
-        ));
-    }
+    let pool = threads::pool(args.threads)?;
     let screen = Screen::new();
     let relay = Relay {
         run: &run,
         recipe: &loaded.recipe,
         base: loaded.base.clone(),
-        pool: Arc::new(Pool::new(threads)),
+        pool,
         screen: &screen,
         output,
         stop,
@@ -55,10 +48,6 @@ pub fn run(args: &args::Run, output: Output, stop: &Stop) -> Result<()> {
     };
     output.line(format!("took {}", duration(began.elapsed())));
     finish(&run, args, output)
-}
-
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Writes down what was asked for, by whom, and that work began.

@@ -1,19 +1,19 @@
 //! The whole relay, in order. Each stage is a file; what joins them is here.
 
 mod card;
-mod corpus;
+pub mod corpus;
 mod held_out;
-mod judge;
-mod mixture;
+pub mod judge;
+pub mod mixture;
 pub mod models;
-mod pretrain;
-mod questions;
-mod redteam;
+pub mod pretrain;
+pub mod questions;
+pub mod redteam;
 mod relay;
 pub mod release;
-mod round;
-mod sft;
-mod tokenizer;
+pub mod round;
+pub mod sft;
+pub mod tokenizer;
 
 pub use self::judge::{JudgeSettings, Judged};
 pub use relay::Relay;

@@ -32,9 +32,6 @@ pub struct Relay<'a> {
     pub stop: &'a Stop,
 }
 
-/// A stage that another one reads, by the name in its manifest.
-pub type Input<'a> = &'a Finished;
-
 impl Relay<'_> {
     /// Number of threads.
     pub fn threads(&self) -> usize {
@@ -62,7 +59,7 @@ impl Relay<'_> {
         name: &'static str,
         algorithm: u32,
         settings: &S,
-        inputs: &[Input<'_>],
+        inputs: &[&Finished],
         work: impl FnOnce(&Path, Seed) -> Result<Yield>,
     ) -> Result<Finished> {
         let inputs = inputs.iter().map(|input| (input.manifest.stage.clone(), input.digest()));
@@ -78,29 +75,21 @@ impl Relay<'_> {
         inputs: BTreeMap<String, Digest>,
         work: impl FnOnce(&Path, Seed) -> Result<Yield>,
     ) -> Result<Finished> {
-        self.interruptible(|| Ok(self.stop.check()?))?;
+        self.stop.check().map_err(|error| Failure::from(error).answering(self.stop))?;
         let seed = self.seed(name);
         let settings =
             serde_json::to_value(settings).map_err(|error| Failure::new(Kind::Usage, error))?;
         let stage = Stage { name, algorithm, seed, settings, inputs };
         self.screen.begin(name);
-        let finished = self.interruptible(|| stage::perform(self.run, &stage, |at| work(at, seed)));
+        let finished = stage::perform(self.run, &stage, |at| work(at, seed));
         self.screen.end();
-        let finished = finished?;
+        let finished = finished.map_err(|failure| failure.answering(self.stop))?;
         let took = match finished.skipped {
             true => "done before".to_owned(),
             false => duration(Duration::from_secs_f64(finished.timing.seconds)),
         };
         self.output.line(format!("{name:<22} {} ({took})", finished.timing.summary));
         Ok(finished)
-    }
-
-    /// After a stop was asked for, whatever error comes out is the answer to it.
-    fn interruptible<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        work().map_err(|failure| match self.stop.raised() {
-            true => Failure { kind: Kind::Interrupted, ..failure },
-            false => failure,
-        })
     }
 
     /// Writes down a decision that a rule made.

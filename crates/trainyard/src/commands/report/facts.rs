@@ -6,7 +6,7 @@ use crate::recipe::Recipe;
 use crate::run::decisions::By;
 use crate::run::events::What;
 use crate::run::{RunDirectory, stage};
-use crate::stages::{STAGES, TRAININGS};
+use crate::stages::{self, STAGES, TRAININGS};
 use base::Manifest;
 use std::collections::BTreeMap;
 use yard::facts::{
@@ -92,9 +92,9 @@ impl Known<'_> {
     }
 
     fn model(&self) -> Option<Model> {
-        let vocab = *self.manifests.get("02-tokenizer")?.counts.get("vocab-size")?;
+        let vocab = *self.manifests.get(stages::tokenizer::NAME)?.counts.get("vocab-size")?;
         let config = self.recipe.model.config(vocab as usize);
-        let trained = self.manifests.get("04-pretrain");
+        let trained = self.manifests.get(stages::pretrain::NAME);
         let heads = format!("{} query, {} key/value", config.num_heads, config.num_kv_heads);
         Some(Model {
             parameters: config.num_parameters() as u64,
@@ -195,7 +195,7 @@ fn comes_in(what: &str) -> bool {
 }
 
 fn machine() -> Vec<Labelled> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = crate::threads::cores();
     vec![
         Labelled::new("cores", cores),
         Labelled::new("system", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),

@@ -2,7 +2,7 @@
 
 use super::facts::Known;
 use crate::error::Result;
-use crate::stages::Judged;
+use crate::stages::{self, Judged};
 use judge::evaluate::Evaluation;
 use judge::intervals::Interval;
 use judge::redteam::{CampaignReport, TestReport};
@@ -21,11 +21,11 @@ const EXAMPLES: usize = 2;
 
 /// What cleaning dropped.
 pub fn funnel(known: &Known<'_>) -> Result<Option<Funnel>> {
-    let Some(ledger) = known.json::<corpus::Ledger>("01-corpus", "ledger.json")? else {
+    let Some(ledger) = known.json::<corpus::Ledger>(stages::corpus::NAME, "ledger.json")? else {
         return Ok(None);
     };
-    let counts = &known.manifests["01-corpus"].counts;
-    let examples: Vec<corpus::Example> = match known.file("01-corpus", "examples.jsonl") {
+    let counts = &known.manifests[stages::corpus::NAME].counts;
+    let examples: Vec<corpus::Example> = match known.file(stages::corpus::NAME, "examples.jsonl") {
         Some(path) => crate::run::journal::read(&path)?,
         None => Vec::new(),
     };
@@ -54,7 +54,8 @@ pub fn funnel(known: &Known<'_>) -> Result<Option<Funnel>> {
 
 /// What was wanted and what is read.
 pub fn mixture(known: &Known<'_>) -> Result<Option<Mixture>> {
-    let summary: Option<tokens::mixture::Summary> = known.json("03-mixture", "mixture.json")?;
+    let summary: Option<tokens::mixture::Summary> =
+        known.json(stages::mixture::NAME, "mixture.json")?;
     let share = |(category, c): (&base::Category, &tokens::mixture::CategorySummary)| Share {
         category: category.name().to_owned(),
         wanted: c.wanted_share,
@@ -81,7 +82,7 @@ pub fn curves(known: &Known<'_>) -> Result<Curves> {
             },
         ]
     });
-    let pretrain = records(known, "04-pretrain");
+    let pretrain = records(known, stages::pretrain::NAME);
     let mut held_out = panel(
         "held-out text",
         "bits per byte",
@@ -90,9 +91,9 @@ pub fn curves(known: &Known<'_>) -> Result<Curves> {
         &["held-out-bits-per-byte"],
     );
     held_out.references = references;
-    let sft = records(known, "06-sft");
-    let reward = records(known, "07-round/3-reward");
-    let dpo = records(known, "07-round/6-dpo");
+    let sft = records(known, stages::sft::NAME);
+    let reward = records(known, stages::round::REWARD);
+    let dpo = records(known, stages::round::DPO);
     Ok(Curves {
         pretraining: vec![
             panel("loss", "nats per token", Over::TokensSeen, &pretrain, &["loss"]),
@@ -145,13 +146,13 @@ fn panel(title: &str, unit: &str, over: Over, records: &[Record], names: &[&str]
 }
 
 fn judged(known: &Known<'_>) -> Result<Option<Judged>> {
-    known.json("09-judge", "judged.json")
+    known.json(stages::judge::NAME, stages::judge::FILE)
 }
 
 /// A few prompts of every task, spread over the items.
 pub fn samples(known: &Known<'_>) -> Result<Vec<Sample>> {
     let (Some(judged), Some(file)) =
-        (judged(known)?, known.file("05-questions", posttrain::derive::HELD_OUT_FILE))
+        (judged(known)?, known.file(stages::questions::NAME, posttrain::derive::HELD_OUT_FILE))
     else {
         return Ok(Vec::new());
     };
@@ -249,7 +250,7 @@ pub fn judgements(known: &Known<'_>) -> Result<Option<Judgements>> {
 
 /// The reward model's accuracy, beside that of the policies.
 fn reward_model(known: &Known<'_>) -> Vec<Baseline> {
-    let reward = known.manifests.get("07-round/3-reward");
+    let reward = known.manifests.get(stages::round::REWARD);
     let accuracy = reward.and_then(|manifest| manifest.measures.get("held-out-accuracy"));
     accuracy.map(|&value| Baseline { name: "reward model".into(), value }).into_iter().collect()
 }
@@ -275,7 +276,8 @@ fn bits_metric(judged: &Judged) -> Metric {
 }
 
 fn campaigns(known: &Known<'_>) -> Result<Vec<CampaignReport>> {
-    let read = |name| known.json::<CampaignReport>("08-redteam", &format!("{name}/report.json"));
+    let read =
+        |name| known.json::<CampaignReport>(stages::redteam::NAME, &format!("{name}/report.json"));
     let all = ["base", "sft", "aligned"].into_iter().map(read).collect::<Result<Vec<_>>>()?;
     Ok(all.into_iter().flatten().collect())
 }
@@ -302,7 +304,7 @@ fn red_team_metrics(known: &Known<'_>) -> Result<Vec<Metric>> {
 pub fn red_team(known: &Known<'_>) -> Result<Option<RedTeam>> {
     let Some(report) = campaigns(known)?.pop() else { return Ok(None) };
     let tests: Option<TestReport> =
-        known.json("08-redteam", "aligned/tests-of-earlier-findings.json")?;
+        known.json(stages::redteam::NAME, "aligned/tests-of-earlier-findings.json")?;
     let tested = tests.map_or_else(String::new, |tests| {
         let failed = tests.results.iter().filter(|result| !result.passed).count();
         format!(
