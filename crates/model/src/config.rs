@@ -98,6 +98,13 @@ impl ModelConfig {
         }
     }
 
+    /// The same shape with what [`Weights::init_copying`](crate::Weights::init_copying) needs: an output
+    /// head of its own, and rotary positions on the base of Llama 3 (500,000; section 3.2), whose slow
+    /// pairs let tokens be compared over a distance.
+    pub fn for_copying(self) -> Self {
+        Self { embeddings: Embeddings::Untied, rope_theta: 500_000.0, ..self }
+    }
+
     /// Refuses shapes that no model can have.
     ///
     /// # Errors

@@ -32,6 +32,7 @@ mod error;
 pub mod export;
 mod generate;
 mod head;
+mod induction;
 mod layer;
 mod layout;
 mod memory;

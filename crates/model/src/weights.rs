@@ -5,6 +5,7 @@
 
 use crate::config::{ModelConfig, RewardHead};
 use crate::error::Error;
+use crate::induction;
 use crate::layout::{Layout, Tensor};
 use crate::tensor_file::{F32View, read_f32};
 use base::{Digest, Hasher, Seed};
@@ -57,6 +58,18 @@ impl Weights {
             }
         }
         Ok(Self { config: config.clone(), layout: Arc::new(layout), data })
+    }
+
+    /// [`Weights::init`] with heads that copy from the context planted into the first two layers, which
+    /// training is free to change; for configurations that [`ModelConfig::for_copying`] gives. The same as
+    /// there where the shape has no room for them.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an impossible configuration.
+    pub fn init_copying(config: &ModelConfig, seed: Seed) -> Result<Self, Error> {
+        let mut weights = Self::init(config, seed)?;
+        induction::plant(&mut weights, seed);
+        Ok(weights)
     }
 
     /// Weights from an arena in the order of [`Weights::as_slice`].
@@ -121,6 +134,15 @@ impl Weights {
     }
 
     /// Where each tensor lies.
+    /// A tensor that every model has.
+    pub(crate) fn tensor_mut(&mut self, name: &str) -> &mut [f32] {
+        let tensor = self.layout.tensors.iter().find(|tensor| tensor.name == name);
+        match tensor {
+            Some(tensor) => &mut self.data[tensor.range.clone()],
+            None => &mut [],
+        }
+    }
+
     pub(crate) fn layout(&self) -> &Arc<Layout> {
         &self.layout
     }

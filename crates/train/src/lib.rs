@@ -31,6 +31,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod copying;
 mod error;
 mod held_out;
 mod metrics;

@@ -1,9 +1,10 @@
 //! Pretraining: every token of the shards is predicted from those before it in its document.
 
+use crate::copying::{self, Drills};
 use crate::objective::{Objective, ObjectiveError, Sums};
 use crate::settings::Settings;
 use crate::{Error, learn_targets};
-use base::{Digest, Hasher};
+use base::{Digest, Hasher, Seed};
 use model::{Batch, Engine, Target, Weights};
 use tokens::{Loader, Window};
 
@@ -14,6 +15,7 @@ pub struct NextToken {
     /// Windows in a micro-batch.
     windows: usize,
     micro_batches: usize,
+    drills: Option<Drills>,
 }
 
 impl NextToken {
@@ -43,7 +45,28 @@ impl NextToken {
         first.tokens.iter().for_each(|token| {
             hasher.field(&token.to_le_bytes());
         });
-        Ok(Self { digest: hasher.finish(), loader, windows, micro_batches })
+        Ok(Self { digest: hasher.finish(), loader, windows, micro_batches, drills: None })
+    }
+
+    /// Puts copying drills in the place of some windows.
+    ///
+    /// # Errors
+    /// The share is no share.
+    pub fn with_copying(
+        mut self,
+        settings: copying::Settings,
+        vocab_size: usize,
+        seed: Seed,
+    ) -> Result<Self, Error> {
+        let drills = Drills::new(settings, vocab_size, seed)?;
+        let mut hasher = Hasher::new();
+        hasher.field(&self.digest.0);
+        for number in [settings.share.to_bits(), seed.0, vocab_size as u64] {
+            hasher.field(&number.to_le_bytes());
+        }
+        self.digest = hasher.finish();
+        self.drills = Some(drills);
+        Ok(self)
     }
 
     fn windows_per_step(&self) -> usize {
@@ -53,7 +76,12 @@ impl NextToken {
     fn micro_batch(&self, first: u64) -> Result<Batch, tokens::Error> {
         let mut batch = Batch::new();
         for position in first..first + self.windows as u64 {
-            append(&mut batch, &self.loader.window(position)?);
+            match &self.drills {
+                Some(drills) if drills.takes(position) => {
+                    drills.append(&mut batch, position, self.loader.seq_len());
+                }
+                _ => append(&mut batch, &self.loader.window(position)?),
+            }
         }
         Ok(batch)
     }

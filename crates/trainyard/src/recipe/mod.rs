@@ -37,6 +37,9 @@ pub struct Recipe {
     /// Next-token prediction on the mixture.
     #[serde(default)]
     pub pretrain: train::Settings,
+    /// Practice in copying during pretraining.
+    #[serde(default)]
+    pub copying: train::copying::Settings,
     /// Questions derived from the documents.
     #[serde(default)]
     pub questions: posttrain::derive::Settings,
@@ -68,18 +71,36 @@ pub struct Size {
     pub depth: usize,
     /// The longest sequence, in tokens.
     pub max_seq_len: usize,
+    /// How the weights start.
+    pub init: Init,
+}
+
+/// How the weights start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Init {
+    /// With heads in the first two layers that copy from the context, and the rest random: small budgets
+    /// do not bring such heads forth.
+    #[default]
+    Copying,
+    /// All random.
+    Random,
 }
 
 impl Default for Size {
     fn default() -> Self {
-        Self { depth: 4, max_seq_len: 512 }
+        Self { depth: 4, max_seq_len: 512, init: Init::default() }
     }
 }
 
 impl Size {
     /// The configuration that follows from the dial.
     pub fn config(&self, vocab_size: usize) -> ModelConfig {
-        ModelConfig::from_depth(self.depth, vocab_size, self.max_seq_len)
+        let config = ModelConfig::from_depth(self.depth, vocab_size, self.max_seq_len);
+        match self.init {
+            Init::Copying => config.for_copying(),
+            Init::Random => config,
+        }
     }
 
     /// Peak learning rate of pretraining: falls with the square root of the width, as the best rates

@@ -4,6 +4,7 @@ use super::relay::Made;
 use super::{ALGORITHM, Relay, held_out};
 use crate::error::Result;
 use crate::progress::count;
+use crate::recipe::Init;
 use crate::run::{Finished, Yield};
 use base::Hasher;
 use model::{ModelConfig, Weights};
@@ -26,17 +27,30 @@ impl Relay<'_> {
     /// Trains the base model.
     pub fn pretrain(&self, tokenizer: &Finished, mixture: &Finished) -> Result<Finished> {
         let settings = &self.recipe.pretrain;
+        let copying = self.recipe.copying;
         let config = self.config(tokenizer);
-        let done =
-            self.perform(NAME, ALGORITHM, &(settings, &config), &[mixture], |at, seed| {
+        let done = self.perform(
+            NAME,
+            ALGORITHM,
+            &(settings, copying, &config, self.recipe.model.init),
+            &[mixture],
+            |at, seed| {
                 let length = config.max_seq_len;
                 let order = seed.derive("order");
                 let loader = Loader::open(&mixture.directory, "train", length, order)?
                     .limit_ids(config.vocab_size);
                 let data =
                     Hasher::new().field(&mixture.digest().0).field(&order.0.to_le_bytes()).finish();
-                let mut objective = NextToken::new(loader, data, settings)?;
-                let init = Weights::init(&config, seed.derive("weights"))?;
+                let mut objective = NextToken::new(loader, data, settings)?.with_copying(
+                    copying,
+                    config.vocab_size,
+                    seed.derive("copying"),
+                )?;
+                let seed_of_weights = seed.derive("weights");
+                let init = match self.recipe.model.init {
+                    Init::Copying => Weights::init_copying(&config, seed_of_weights)?,
+                    Init::Random => Weights::init(&config, seed_of_weights)?,
+                };
                 let batch = settings.micro_batch_tokens;
                 let curve = held_out::sample(&mixture.directory, length, CURVE_TOKENS, batch)?;
                 let mut evaluate = |engine: &mut model::Engine, weights: &Weights, _: u64| {
@@ -51,7 +65,8 @@ impl Relay<'_> {
                 let outcome =
                     train::run(&mut objective, settings, init, &context, Some(&mut evaluate))?;
                 Ok(trained(&outcome, "held-out-bits-per-byte"))
-            })?;
+            },
+        )?;
         self.rule(
             "size dial",
             &done,
