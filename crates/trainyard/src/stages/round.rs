@@ -54,6 +54,11 @@ struct Inputs<'a> {
     start: &'a Finished,
 }
 
+/// Whether an item only exercises copying.
+fn is_drill(item: &Item) -> bool {
+    derive::Task::ALL.iter().any(|task| task.is_drill() && task.name() == item.task)
+}
+
 impl Relay<'_> {
     /// From the best model so far to a better one.
     pub fn round(
@@ -107,7 +112,8 @@ impl Relay<'_> {
         let read = [inputs.tokenizer, inputs.questions, inputs.start];
         self.perform(ROLLOUTS, ALGORITHM, &decides, &read, |out, seed| {
             let speaker = inputs.speaker(inputs.start)?;
-            let (_, items) = self.divided(inputs.questions)?;
+            let (_, mut items) = self.divided(inputs.questions)?;
+            items.retain(|item| !is_drill(item)); // nothing is measured with them either
             let mut subject = speaker.model("sft", &self.pool);
             let (screen, stop) = (self.screen, self.stop);
             let summary =
