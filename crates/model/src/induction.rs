@@ -11,7 +11,8 @@ use crate::weights::Weights;
 use base::{Rng, Seed};
 use std::f64::consts::FRAC_PI_2;
 
-/// Largest angle by which a pair of elements may turn over this many positions to hold content.
+/// Positions over which content is compared: a pair of elements that turns by less than a right angle in so
+/// many holds it.
 const REACH: f64 = 200.0;
 /// What the head for the predecessor gives to the place before, over the mean of others, in logits.
 const SHARPNESS: f64 = 12.0;
@@ -28,7 +29,7 @@ const EMBEDDING: f64 = 0.5;
 const HEAD: f64 = 0.02;
 
 /// Plants the heads into the first two thirds of the key/value heads; nothing where there are fewer than
-/// two layers or two such heads, or where the output head does not share the embedding.
+/// two layers or two such heads, or where the output head shares the embedding.
 pub(crate) fn plant(weights: &mut Weights, seed: Seed) {
     let config = weights.config().clone();
     let planted = config.num_kv_heads * 2 / 3;

@@ -12,6 +12,7 @@ use base::{Digest, Hasher, Seed};
 use safetensors::SafeTensors;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -119,8 +120,7 @@ impl Weights {
 
     /// One tensor's values, by name.
     pub fn tensor(&self, name: &str) -> Option<&[f32]> {
-        let found = self.layout.tensors.iter().find(|tensor| tensor.name == name)?;
-        Some(&self.data[found.range.clone()])
+        Some(&self.data[self.range(name)?])
     }
 
     /// All values.
@@ -134,13 +134,17 @@ impl Weights {
     }
 
     /// Where each tensor lies.
-    /// A tensor that every model has.
+    /// One tensor's values, to be changed; empty where the model has no such tensor.
     pub(crate) fn tensor_mut(&mut self, name: &str) -> &mut [f32] {
-        let tensor = self.layout.tensors.iter().find(|tensor| tensor.name == name);
-        match tensor {
-            Some(tensor) => &mut self.data[tensor.range.clone()],
+        match self.range(name) {
+            Some(range) => &mut self.data[range],
             None => &mut [],
         }
+    }
+
+    fn range(&self, name: &str) -> Option<Range<usize>> {
+        let found = self.layout.tensors.iter().find(|tensor| tensor.name == name)?;
+        Some(found.range.clone())
     }
 
     pub(crate) fn layout(&self) -> &Arc<Layout> {
