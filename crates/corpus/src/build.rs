@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Version of the stage: raised when the same inputs and settings would give other documents.
-pub const ALGORITHM: u32 = 1;
+pub const ALGORITHM: u32 = 2;
 
 /// What a build gave, for the manifest and the screen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,6 @@
-//! Arithmetic in words, generated: small numbers, few templates, each step written out, so that even a
-//! tiny model can learn it.
+//! Arithmetic in words, generated: small numbers, few templates, and steps that count: `11 + 1 = 12`,
+//! `11 + 2 = 13`, `11 + 3 = 14`. Every step of a problem is a step of longer ones too, so a tiny model
+//! can answer problems that it has not read.
 //!
 //! [`problem`] gives one question with its steps and answer, for documents here and for question and
 //! answer items elsewhere. Its `key` names what has to be computed (`12 + 7`), whoever the names and
@@ -68,8 +69,16 @@ fn count(n: usize, things: &str) -> String {
     format!("{n} {}", if n == 1 { singular } else { things })
 }
 
+/// Most steps of a problem.
+const MOST_STEPS: usize = 6;
+
+/// From 1 up to `last`, one step for each number.
+fn counted(last: usize, step: impl Fn(usize) -> String) -> Vec<String> {
+    (1..=last).map(step).collect()
+}
+
 fn sum(rng: &mut Rng) -> Problem {
-    let (a, b) = (1 + rng.below(20), 1 + rng.below(20));
+    let (a, b) = (1 + rng.below(20), 1 + rng.below(MOST_STEPS));
     let ((name, other), things) = (two_names(rng), pick(rng, THINGS));
     let (has_a, has_b) = (count(a, things), count(b, things));
     let question = match rng.below(3) {
@@ -83,27 +92,13 @@ fn sum(rng: &mut Rng) -> Problem {
             "There are {has_a} on the table and {has_b} in the box. How many {things} are there in all?"
         ),
     };
-    let steps = add_steps(a, b);
+    let steps = counted(b, |n| format!("{a} + {n} = {}", a + n));
     Problem { key: format!("{a} + {b}"), question, steps, answer: (a + b).to_string() }
 }
 
-/// Sums that pass ten, or the next ten, are made in two steps.
-fn add_steps(a: usize, b: usize) -> Vec<String> {
-    let to_ten = (10 - a % 10) % 10;
-    if to_ten == 0 || b <= to_ten {
-        return vec![format!("{a} + {b} = {}", a + b)];
-    }
-    let (ten, rest) = (a + to_ten, b - to_ten);
-    vec![
-        format!("{b} = {to_ten} + {rest}"),
-        format!("{a} + {to_ten} = {ten}"),
-        format!("{ten} + {rest} = {}", a + b),
-    ]
-}
-
 fn difference(rng: &mut Rng) -> Problem {
-    let b = 1 + rng.below(15);
-    let a = b + 1 + rng.below(20 - b.min(19));
+    let b = 1 + rng.below(MOST_STEPS);
+    let a = b + 1 + rng.below(20 - b);
     let ((name, other), things) = (two_names(rng), pick(rng, THINGS));
     let has = count(a, things);
     let question = match rng.below(3) {
@@ -115,12 +110,24 @@ fn difference(rng: &mut Rng) -> Problem {
         ),
         _ => format!("{name} needs {has} and already has {b}. How many {things} are missing?"),
     };
-    let steps = vec![format!("{a} - {b} = {}", a - b)];
-    Problem { key: format!("{a} - {b}"), question, steps, answer: (a - b).to_string() }
+    Problem {
+        key: format!("{a} - {b}"),
+        question,
+        steps: less_each_time(a, b),
+        answer: (a - b).to_string(),
+    }
+}
+
+fn less_each_time(a: usize, b: usize) -> Vec<String> {
+    counted(b, |n| format!("{a} - {n} = {}", a - n))
+}
+
+fn multiples(of: usize, last: usize) -> Vec<String> {
+    counted(last, |n| format!("{n} times {of} = {}", n * of))
 }
 
 fn product(rng: &mut Rng) -> Problem {
-    let (a, b) = (2 + rng.below(5), 2 + rng.below(9));
+    let (a, b) = (2 + rng.below(MOST_STEPS - 1), 2 + rng.below(9));
     let (name, things, boxes) = (pick(rng, NAMES), pick(rng, THINGS), pick(rng, BOXES));
     let (groups, each) = (count(a, boxes), count(b, things));
     let question = match rng.below(2) {
@@ -129,13 +136,12 @@ fn product(rng: &mut Rng) -> Problem {
         }
         _ => format!("One of the {boxes} holds {each}. How many {things} do {groups} hold?"),
     };
-    let repeated = vec![b.to_string(); a].join(" + ");
-    let steps = vec![format!("{a} times {b} = {repeated}"), format!("{repeated} = {}", a * b)];
+    let steps = multiples(b, a);
     Problem { key: format!("{a} * {b}"), question, steps, answer: (a * b).to_string() }
 }
 
 fn sharing(rng: &mut Rng) -> Problem {
-    let (parts, each) = (2 + rng.below(5), 1 + rng.below(9));
+    let (parts, each) = (2 + rng.below(9), 1 + rng.below(MOST_STEPS));
     let whole = parts * each;
     let (name, things, boxes) = (pick(rng, NAMES), pick(rng, THINGS), pick(rng, BOXES));
     let has = count(whole, things);
@@ -150,19 +156,16 @@ fn sharing(rng: &mut Rng) -> Problem {
             )
         }
     };
-    let steps = vec![
-        format!("{parts} times {each} = {whole}"),
-        format!("{whole} divided by {parts} = {each}"),
-    ];
+    let steps = multiples(parts, each);
     Problem { key: format!("{whole} / {parts}"), question, steps, answer: each.to_string() }
 }
 
 fn comparison(rng: &mut Rng) -> Problem {
-    let a = 1 + rng.below(20);
-    let b = (a + rng.below(19)) % 20 + 1;
+    let low = 1 + rng.below(14);
+    let high = low + 1 + rng.below(MOST_STEPS);
+    let (a, b) = if rng.below(2) == 0 { (low, high) } else { (high, low) };
     let ((name, other), things) = (two_names(rng), pick(rng, THINGS));
     let (has_a, has_b) = (count(a, things), count(b, things));
-    let (low, high) = (a.min(b), a.max(b));
     let (less, more) = if a < b { (name, other) } else { (other, name) };
     let given = format!("{name} has {has_a} and {other} has {has_b}.");
     let first = format!("{high} is more than {low}");
@@ -182,7 +185,7 @@ fn comparison(rng: &mut Rng) -> Problem {
         _ => Problem {
             key: format!("{high} - {low}"),
             question: format!("{given} How many more {things} does {more} have than {less}?"),
-            steps: vec![first, format!("{high} - {low} = {}", high - low)],
+            steps: counted(high - low, |n| format!("{low} + {n} = {}", low + n)),
             answer: (high - low).to_string(),
         },
     }
@@ -221,6 +224,7 @@ pub(crate) fn document(seed: Seed, held_out_share: f64, number: u64) -> Raw {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
 
     /// An independent check: evaluates the key.
     fn evaluate(key: &str) -> Option<usize> {
@@ -252,19 +256,36 @@ mod tests {
                 assert_eq!(p.answer, evaluate(&p.key).unwrap().to_string(), "{p:?}");
                 assert!(p.answer.parse::<usize>().unwrap() <= 60, "{p:?}");
             }
-            for step in p
-                .steps
-                .iter()
-                .filter(|s| s.contains('=') && !s.contains("times") && !s.contains("div"))
-            {
+            assert!((1..=MOST_STEPS).contains(&p.steps.len()), "{p:?}");
+            for step in p.steps.iter().filter(|step| step.contains('=')) {
                 let (left, right) = step.split_once(" = ").unwrap();
-                let side = |text: &str| -> i64 {
-                    let text = text.replace("- ", "+ -");
-                    text.split(" + ").map(|n| n.parse::<i64>().unwrap()).sum()
-                };
-                assert_eq!(side(left), side(right), "{p:?}");
+                let left = evaluate(&left.replace("times", "*"));
+                assert_eq!(left, Some(right.parse().unwrap()), "{p:?}");
             }
         }
+    }
+
+    /// What makes problems that were not read answerable: the steps on the way always stand in
+    /// other problems too, and the last one does wherever a longer problem exists.
+    #[test]
+    fn the_steps_of_a_problem_are_steps_of_others() {
+        let mut rng = Seed(1).rng();
+        let mut keys_of_steps: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let problems: Vec<Problem> = (0..20_000).map(|_| problem(&mut rng)).collect();
+        for p in &problems {
+            for step in &p.steps {
+                keys_of_steps.entry(step.clone()).or_default().insert(p.key.clone());
+            }
+        }
+        let shared = |step: &String| keys_of_steps[step].len() > 1;
+        let mut last_shared = 0;
+        for p in &problems {
+            let (last, on_the_way) = p.steps.split_last().unwrap();
+            assert!(on_the_way.iter().all(shared), "{p:?}");
+            last_shared += usize::from(shared(last));
+        }
+        let share = last_shared as f64 / problems.len() as f64;
+        assert!(share > 0.6, "the last step stands in other problems in {share} of them");
     }
 
     #[test]
